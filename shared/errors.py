@@ -1,0 +1,41 @@
+"""How commands fail: one line on stderr, and an exit status that says what kind of failure.
+
+0  the command did what was asked, and the answer is yes
+1  the command did what was asked, and the answer is no (a failed check, a difference)
+2  bad input or a missing precondition: nothing was written
+130 interrupted by the user
+"""
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+EXIT_NO = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """Bad input. The message is one line: what is wrong, where, and what to do about it."""
+
+
+class RecordError(UserError):
+    """A file of records that cannot be read; the message names the file and, if any, the line."""
+
+
+def run_command(main: Callable[[], int]) -> NoReturn:
+    """Run a command's ``main`` and leave the process with the right exit status."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        status = EXIT_BAD_INPUT
+    except BrokenPipeError:
+        # The reader went away (a closed pager, `| head`): not a fault of this command.
+        sys.stderr.close()
+        status = EXIT_NO
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        status = EXIT_INTERRUPTED
+    sys.exit(status)

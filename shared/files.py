@@ -1,0 +1,171 @@
+"""Reading and writing files safely: atomic replacement, JSON, and JSON lines (plain or gzipped).
+
+A safe save writes beside the target, syncs, then replaces it; a reader sees the old file or the
+new one. Readers fail with one line that names the file and the line number.
+"""
+
+import gzip
+import io
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from shared.errors import RecordError
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Replace ``path`` by ``content`` in one step; parents are created. Text is UTF-8."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as temporary:
+            temporary.write(data)
+            temporary.flush()
+            os.fsync(temporary.fileno())
+        # mkstemp makes the file private; records are as readable as any other new file.
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def plain(value: Any) -> Any:
+    """``value`` as strict JSON data: numpy scalars and arrays unpacked, non-finite numbers null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def dump_json(value: Any) -> str:
+    """``value`` as indented strict JSON with a final newline."""
+    return json.dumps(plain(value), indent=1, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` atomically as strict JSON."""
+    write_atomic(path, dump_json(value))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Content of ``path``, or of ``path`` + ``.gz`` unpacked where only that exists."""
+    packed = path if path.suffix == ".gz" else path.with_name(path.name + ".gz")
+    try:
+        if path.suffix != ".gz" and path.exists():
+            return path.read_bytes()
+        with gzip.open(packed) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise RecordError(f"{path}: no such file; is this the directory of a run?") from None
+    except IsADirectoryError:
+        raise RecordError(f"{path}: is a directory; expected a file") from None
+    except (OSError, EOFError) as error:
+        raise RecordError(
+            f"{packed if not path.exists() else path}: unreadable ({error}); restore the file"
+        ) from None
+
+
+def read_text(path: Path) -> str:
+    """Text of ``path`` or its gzipped sibling. Raises :class:`RecordError`."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def exists(path: Path) -> bool:
+    """Whether ``path`` or its gzipped sibling exists."""
+    return path.exists() or path.with_name(path.name + ".gz").exists()
+
+
+def read_json(path: Path) -> Any:
+    """Parsed content of a JSON file. Raises :class:`RecordError` with the line number."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise RecordError(
+            f"{path}:{error.lineno}: not valid JSON ({error.msg}); restore the file"
+        ) from None
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """As :func:`read_json`, for a file that must hold an object."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise RecordError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield ``(line number, object)`` of a JSON-lines file, plain or gzipped.
+
+    Raises :class:`RecordError` at a line that is no JSON object, and at a last line without its
+    newline, which is what a killed writer leaves.
+    """
+    text = read_text(path)
+    for number, line in enumerate(io.StringIO(text), start=1):
+        if not line.endswith("\n"):
+            raise RecordError(
+                f"{path}:{number}: the last line is cut short; remove it or rerun this process"
+            )
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RecordError(
+                f"{path}:{number}: not valid JSON ({error.msg}); restore the file"
+            ) from None
+        if not isinstance(value, dict):
+            raise RecordError(f"{path}:{number}: expected an object; restore the file")
+        yield number, value
+
+
+class JsonlWriter:
+    """Appends objects to a JSON-lines file; each line is on disk when :meth:`write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(self, value: Mapping[str, Any]) -> None:
+        """Append one line. Non-finite numbers are written as null."""
+        self._file.write(json.dumps(plain(value), allow_nan=False) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file; writing afterwards is an error."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def gzip_bytes(data: bytes) -> bytes:
+    """``data`` gzipped without name or time, so that equal content gives equal bytes."""
+    return gzip.compress(data, compresslevel=9, mtime=0)

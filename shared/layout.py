@@ -1,0 +1,77 @@
+"""Where every file of a run lies (protocol section 7). No other module spells these names."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.protocol import Side
+
+EVALUATIONS = "evals.jsonl"
+RECORDS = "records.jsonl"
+EPISODES = "episodes.jsonl"
+PROGRESS = "progress.jsonl"
+PATCH = "PATCH.txt"
+TIMING = "timing.json"
+REFERENCE_CONFIG = "config.yaml"
+REFERENCE_ARGUMENTS = "run_args.json"
+AJAX_CONFIG = "config.json"
+AJAX_FINAL = "ajax_final.npz"
+LAUNCH_INFO = "launch_info.txt"
+AJAX_NAME = "ajax"
+
+_REFERENCE_DIRECTORY = re.compile(r"ref_s(\d+)")
+_SEED_DIRECTORY = re.compile(r"s(\d+)")
+
+
+def reference_name(seed: int) -> str:
+    """Name of the reference process of one seed: of its directory, log and DONE file."""
+    return f"ref_s{seed}"
+
+
+@dataclass(frozen=True)
+class RunLayout:
+    """Every path below the output directory ``root`` of one round."""
+
+    root: Path
+
+    @property
+    def launch_info(self) -> Path:
+        """When, on what and from which revisions the round was started."""
+        return self.root / LAUNCH_INFO
+
+    def done(self, name: str) -> Path:
+        """Exit code of the process ``name`` (``ref_s<S>`` or ``ajax``)."""
+        return self.root / f"{name}.DONE"
+
+    def log(self, name: str) -> Path:
+        """Output of the process ``name``."""
+        return self.root / f"{name}.log"
+
+    def reference_dir(self, seed: int) -> Path:
+        """Directory of one reference seed."""
+        return self.root / reference_name(seed)
+
+    @property
+    def ajax_dir(self) -> Path:
+        """Directory of the one Ajax process."""
+        return self.root / AJAX_NAME
+
+    def ajax_seed_dir(self, seed: int) -> Path:
+        """Directory of one seed of the Ajax process."""
+        return self.ajax_dir / f"s{seed}"
+
+    def seed_dir(self, side: Side, seed: int) -> Path:
+        """Directory that holds the records of one seed of ``side``."""
+        return self.reference_dir(seed) if side == "reference" else self.ajax_seed_dir(seed)
+
+    def seeds(self, side: Side) -> tuple[int, ...]:
+        """Seeds of ``side`` that have a directory here, ascending."""
+        parent, pattern = (
+            (self.root, _REFERENCE_DIRECTORY)
+            if side == "reference"
+            else (self.ajax_dir, _SEED_DIRECTORY)
+        )
+        if not parent.is_dir():
+            return ()
+        found = (pattern.fullmatch(path.name) for path in parent.iterdir() if path.is_dir())
+        return tuple(sorted(int(match[1]) for match in found if match))

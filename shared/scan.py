@@ -1,0 +1,136 @@
+"""Finds what kept files must not hold: absolute paths, user names and host names.
+
+``python -m shared.scan PATH...`` prints every finding as ``file:line: kind: text`` and exits 1 if
+there is one.
+"""
+
+import argparse
+import getpass
+import gzip
+import os
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import EXIT_NO, UserError, run_command
+
+#: First components of absolute paths on the systems that people run this on.
+_TOP_LEVEL = (
+    "Users|Volumes|home|root|work|tmp|var|private|opt|usr|etc|mnt|media|srv|data|scratch|nix|"
+    "gpfs|lustre|lib|lib64|bin|sbin|proc|sys|dev|run|app|workspace|content|kaggle"
+)
+_ABSOLUTE = re.compile(
+    # Not preceded by what makes it part of a URL, of a relative path or of a named root.
+    rf"(?<![\w.~:/>\-])/(?:{_TOP_LEVEL})/[\w.@+\-]+"
+    r"|\bfile:///?[\w.]+"
+    r"|(?<![\w])[A-Za-z]:\\{1,2}[\w.]+"
+    r"|(?<![\w/])~[\w.\-]*/[\w.]+"
+)
+#: Harmless absolute paths that say nothing of a machine.
+_ALLOWED = re.compile(r"^/(?:dev/(?:null|stdout|stderr|shm)|usr/bin/env|bin/(?:sh|bash))$")
+#: Names too common to tell a machine or a person from a word.
+_COMMON = {"root", "user", "admin", "runner", "localhost", "ubuntu", "debian", "python", "main"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place in a kept file that names a machine or a person."""
+
+    path: Path
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind}: {self.text}"
+
+
+def local_names() -> dict[str, str]:
+    """Names of this machine and its user -> what they are, common words left out."""
+    host = platform.node()
+    names = {host: "host name", host.split(".")[0]: "host name"}
+    try:
+        names[getpass.getuser()] = "user name"
+    except (KeyError, OSError):
+        pass  # a container's user may have no entry in the user database
+    names[Path.home().name] = "user name"
+    return {
+        name: kind
+        for name, kind in names.items()
+        if len(name) > 2 and name.lower() not in _COMMON
+    }
+
+
+def scan_text(text: str, path: Path, names: dict[str, str]) -> Iterator[Finding]:
+    """Findings in one file's text; ``names`` maps forbidden words to their kind."""
+    words = re.compile("|".join(rf"(?<![\w]){re.escape(name)}(?![\w])" for name in names) or r"(?!)")
+    for number, line in enumerate(text.splitlines(), start=1):
+        for match in _ABSOLUTE.finditer(line):
+            if not _ALLOWED.match(match[0]):
+                yield Finding(path, number, "absolute path", match[0])
+        for match in words.finditer(line):
+            yield Finding(path, number, names[match[0]], match[0])
+
+
+def scan_tree(
+    root: Path, *, names: dict[str, str] | None = None, skip_suffixes: Sequence[str] = ()
+) -> list[Finding]:
+    """Findings in every file below ``root`` (or in the file ``root``), gzipped ones unpacked.
+
+    Files with a suffix in ``skip_suffixes`` are left out (``.log``: a program's own output, not
+    kept). Bytes that are no text are read as Latin-1, so that names inside binary files count.
+    """
+    forbidden = local_names() if names is None else names
+    found: list[Finding] = []
+    for path in files_below(root):
+        if path.suffix not in skip_suffixes:
+            data = path.read_bytes()
+            if path.suffix == ".gz":
+                data = gzip.decompress(data)
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                text = _printable(data)
+            found.extend(scan_text(text, path, forbidden))
+    return found
+
+
+def _printable(data: bytes) -> str:
+    """Runs of at least 6 printable ASCII characters, a line each: what a binary file says."""
+    return "\n".join(run.decode() for run in re.findall(rb"[\x20-\x7e]{6,}", data))
+
+
+def files_below(root: Path) -> Iterator[Path]:
+    """Regular files below ``root`` in a stable order; ``root`` itself if it is a file."""
+    if root.is_file():
+        yield root
+        return
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories.sort()
+        for name in sorted(names):
+            yield Path(directory) / name
+
+
+def main() -> int:
+    """Scan the given files and directories."""
+    parser = argparse.ArgumentParser(
+        prog="python -m shared.scan",
+        description="Find absolute paths, user names and host names in kept files.",
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument("--skip", nargs="*", default=[], metavar="SUFFIX", help="e.g. .log")
+    arguments = parser.parse_args()
+    found: list[Finding] = []
+    for path in arguments.paths:
+        if not path.exists():
+            raise UserError(f"{path}: no such file or directory; name an existing one")
+        found.extend(scan_tree(path, skip_suffixes=arguments.skip))
+    for finding in found:
+        print(finding)
+    return EXIT_NO if found else 0
+
+
+if __name__ == "__main__":
+    run_command(main)
