@@ -60,6 +60,11 @@ def dump_json(value: Any) -> str:
     return json.dumps(plain(value), indent=1, allow_nan=False) + "\n"
 
 
+def dump_line(value: Mapping[str, Any]) -> str:
+    """``value`` as one line of strict JSON, newline included."""
+    return json.dumps(plain(value), allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` atomically as strict JSON."""
     write_atomic(path, dump_json(value))
@@ -146,7 +151,7 @@ class JsonlWriter:
 
     def write(self, value: Mapping[str, Any]) -> None:
         """Append one line. Non-finite numbers are written as null."""
-        self._file.write(json.dumps(plain(value), allow_nan=False) + "\n")
+        self._file.write(dump_line(value))
         self._file.flush()
         os.fsync(self._file.fileno())
 

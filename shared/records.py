@@ -6,8 +6,8 @@ carry none and are format 0; :data:`MIGRATIONS` lifts a row one format at a time
 
 import math
 import types
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -43,7 +43,16 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Evaluation(Row):
+class Checkpoint(Row):
+    """What every line of ``evals.jsonl`` and ``records.jsonl`` begins with."""
+
+    seed: int
+    rows: int
+    updates: int
+
+
+@dataclass(frozen=True)
+class Evaluation(Checkpoint):
     """One line of ``evals.jsonl``: an evaluation of the sampled policy at ``rows``.
 
     ``returns`` and ``lengths`` hold one entry per episode, or ``None`` for Ajax, which logs means
@@ -52,9 +61,6 @@ class Evaluation(Row):
 
     finite = ("mean", "len_mean")
 
-    seed: int
-    rows: int
-    updates: int
     returns: tuple[float, ...] | None
     lengths: tuple[int, ...] | None
     mean: float
@@ -63,7 +69,7 @@ class Evaluation(Row):
 
 
 @dataclass(frozen=True)
-class Record(Row):
+class Record(Checkpoint):
     """One line of ``records.jsonl``: the window that ends at ``rows``.
 
     ``train`` holds window means under Ajax's metric names, ``train_raw`` under the side's own;
@@ -75,9 +81,6 @@ class Record(Row):
     finite = ("eval_mean",)
 
     side: str
-    seed: int
-    rows: int
-    updates: int
     eval_mean: float
     eval_len_mean: float | None
     eval_returns: tuple[float, ...] | None
@@ -116,6 +119,7 @@ class Progress(Row):
 
 
 R = TypeVar("R", bound=Row)
+C = TypeVar("C", bound=Checkpoint)
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
@@ -126,7 +130,7 @@ def read_rows(path: Path, kind: type[R]) -> list[R]:
     ]
 
 
-def read_checkpoints(path: Path, kind: type[R], *, seed: int, every: int | None) -> list[R]:
+def read_checkpoints(path: Path, kind: type[C], *, seed: int, every: int | None) -> list[C]:
     """Rows of ``evals.jsonl`` or ``records.jsonl`` of one seed, in ascending order of ``rows``.
 
     With ``every``, consecutive checkpoints must be that many rows apart, the first one at
@@ -138,9 +142,9 @@ def read_checkpoints(path: Path, kind: type[R], *, seed: int, every: int | None)
         raise RecordError(f"{path}: holds no checkpoint; rerun this process")
     previous = 0
     for number, row in enumerate(rows, start=1):
-        where, at = f"{path}:{number}", _checkpoint(row)
-        if row.seed != seed:  # type: ignore[attr-defined]
-            raise RecordError(f"{where}: seed {row.seed} in seed {seed}'s file")  # type: ignore[attr-defined]
+        where, at = f"{path}:{number}", row.rows
+        if row.seed != seed:
+            raise RecordError(f"{where}: seed {row.seed} in seed {seed}'s file")
         if at == previous:
             raise RecordError(f"{where}: checkpoint {at} is there twice; remove one line")
         if at < previous:
@@ -151,11 +155,6 @@ def read_checkpoints(path: Path, kind: type[R], *, seed: int, every: int | None)
                 f"evaluation every {every} rows); restore the line or rerun this process"
             )
         previous = at
-    return rows
-
-
-def _checkpoint(row: Row) -> int:
-    rows: int = row.rows  # type: ignore[attr-defined]
     return rows
 
 
@@ -211,7 +210,7 @@ def _decode(kind: type[R], row: dict[str, Any], where: str) -> R:
 def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
     hints = get_type_hints(kind)
     return {
-        field.name: (hints[field.name], field.default is field.default_factory)
+        field.name: (hints[field.name], field.default is MISSING)
         for field in fields(kind)
     }
 
@@ -248,12 +247,3 @@ def _describe(annotation: Any) -> str:
     return {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}.get(
         name, name
     )
-
-
-def rows_to_jsonl(rows: Iterable[Row]) -> str:
-    """Rows as the text of a JSON-lines file."""
-    from shared.files import plain  # noqa: PLC0415
-
-    import json  # noqa: PLC0415
-
-    return "".join(json.dumps(plain(row.to_json()), allow_nan=False) + "\n" for row in rows)
