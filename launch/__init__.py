@@ -1,0 +1,1 @@
+"""Environments, and rounds planned and run in them. Standard library and ``shared`` only."""

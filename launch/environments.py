@@ -1,0 +1,346 @@
+"""The project's environments: exact, hashed package lists installed by uv and reused afterwards.
+
+An environment lies in ``.work/env/<name>-<digest>``; the digest covers its package list and its
+interpreter, so that a change of either builds a new one beside the old. It is built under another
+name and renamed when complete: what bears the final name is whole, whoever was killed on the way.
+
+    python -m launch.environments reference ajax
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from launch.interpreters import Interpreter, find_interpreter, find_uv
+from shared.errors import UserError, run_command
+
+ROOT = Path(__file__).resolve().parent.parent
+READY = "ready.json"  # written last; names what the environment was built from
+LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one was killed
+
+# What analysis imports, and all that these need. Their versions, taken from the Ajax list, install
+# on each of ANALYSIS_PYTHONS (a test holds the two lists closed under dependencies).
+ANALYSIS_PACKAGES = frozenset(
+    "contourpy cycler fonttools kiwisolver matplotlib numpy packaging pillow pyparsing"
+    " python-dateutil pyyaml scipy tzdata".split()
+)
+ANALYSIS_PYTHONS = ("3.11", "3.12", "3.13")
+
+# An index out of reach shows within seconds; whoever sets these variables knows better.
+_NETWORK_DEFAULTS = {
+    "UV_HTTP_RETRIES": "1",
+    "UV_HTTP_CONNECT_TIMEOUT": "5",
+    "UV_HTTP_TIMEOUT": "20",
+}
+_UNREACHABLE = re.compile(
+    r"Failed to fetch|error sending request|network was disabled|dns error|timed out"
+    r"|connect error|os error 10[14]|os error 11[0-3]"
+)
+_MISMATCH = re.compile(r"Hash mismatch for `([^`]+)`")
+_DISK = re.compile(r"No space left|Permission denied|Read-only file system|Not a directory")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[^\s;,*]+)(?P<marker> ; .+?)?"
+    r"(?P<hashes>( --hash=sha256:[0-9a-f]{64})+)"
+)
+
+
+@dataclass(frozen=True)
+class PackageList:
+    """A constraints file of the repository, or the packages of it named in ``only``."""
+
+    file: str
+    only: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A row of the table: what is installed, and on which Python (any of ``pythons``)."""
+
+    name: str
+    summary: str
+    pythons: tuple[str, ...]
+    lists: tuple[PackageList, ...]
+
+    @property
+    def files(self) -> str:
+        """The constraints files, as messages name them."""
+        return " and ".join(source.file for source in self.lists)
+
+
+ANALYSIS_LIST = PackageList("constraints-ajax.txt", only=ANALYSIS_PACKAGES)
+ENVIRONMENTS = {
+    environment.name: environment
+    for environment in (
+        Environment(
+            "reference",
+            "the reference code's own packages (protocol section 1)",
+            ("3.11",),
+            (PackageList("constraints-ref.txt"),),
+        ),
+        Environment(
+            "ajax",
+            "the Ajax release and the jax of the published rounds (protocol section 1)",
+            ("3.12",),
+            (PackageList("constraints-ajax.txt"),),
+        ),
+        Environment(
+            "analysis", "statistics, tables and figures; no jax", ANALYSIS_PYTHONS, (ANALYSIS_LIST,)
+        ),
+        Environment(
+            "dev",
+            "analysis, and what the tests and the lint session need",
+            ANALYSIS_PYTHONS,
+            (ANALYSIS_LIST, PackageList("constraints-dev.txt")),
+        ),
+    )
+}
+
+
+def ensure(name: str, root: Path = ROOT) -> Path:
+    """The Python of the environment called ``name``, which is built if it is not there.
+
+    Raises:
+        UserError: unknown name, no interpreter, no uv, no index, a wrong hash, a full disk.
+    """
+    if name not in ENVIRONMENTS:
+        raise UserError(f"no environment is called {name!r}; choose from {', '.join(ENVIRONMENTS)}")
+    return ensure_environment(ENVIRONMENTS[name], root)
+
+
+def ensure_environment(environment: Environment, root: Path) -> Path:
+    """As :func:`ensure`, for any environment whose lists lie in ``root``."""
+    packages = requirements(environment, root)
+    try:
+        interpreter = find_interpreter(environment.pythons)
+    except UserError as error:
+        raise UserError(f"environment {environment.name!r}: {error}") from None
+    home = _home(environment, packages, interpreter, root)
+    if not _is_ready(home):
+        _build(environment, packages, interpreter, home)
+    return _python(home)
+
+
+def requirements(environment: Environment, root: Path) -> str:
+    """The environment's packages as a requirements file: sorted, one line each, with hashes.
+
+    Raises:
+        UserError: a list is missing, incomplete, not exact, or contradicts another one.
+    """
+    merged: dict[tuple[str, str], str] = {}
+    versions: dict[tuple[str, str], str] = {}
+    for source in environment.lists:
+        path = root / source.file
+        found = list(_read_list(path))
+        missing = (source.only or frozenset()) - {package["name"] for package in found}
+        if missing:
+            raise UserError(f"{path}: lacks {', '.join(sorted(missing))}; regenerate the list")
+        for package in found:
+            if source.only is not None and package["name"] not in source.only:
+                continue
+            key = (package["name"], package["marker"] or "")
+            if versions.setdefault(key, package["version"]) != package["version"]:
+                raise UserError(
+                    f"{path}: {key[0]} {package['version']} contradicts {versions[key]} of"
+                    f" {environment.lists[0].file}; regenerate the list"
+                )
+            merged.setdefault(key, package.string)
+    return "".join(f"{merged[key]}\n" for key in sorted(merged))
+
+
+def _read_list(path: Path) -> Iterator[re.Match[str]]:
+    """The requirements of a constraints file, comments dropped and continued lines joined."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); restore it") from None
+    logical, first = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        first = first if logical else number
+        logical = f"{logical} {line.strip().removesuffix(chr(92)).strip()}".strip()
+        if line.rstrip().endswith("\\"):
+            continue
+        match = _REQUIREMENT.fullmatch(logical)
+        if match is None:
+            raise UserError(
+                f"{path}:{first}: not 'name==version' followed by sha256 hashes;"
+                " regenerate the list with the command at its head"
+            )
+        yield match
+        logical = ""
+    if logical:
+        raise UserError(f"{path}:{first}: the list breaks off; restore the file")
+
+
+def _home(environment: Environment, packages: str, interpreter: Interpreter, root: Path) -> Path:
+    digest = hashlib.sha256(f"{interpreter.identity}\n{packages}".encode()).hexdigest()
+    return root / ".work" / "env" / f"{environment.name}-{digest[:12]}"
+
+
+def _python(home: Path) -> Path:
+    return home / "bin" / "python"
+
+
+def _is_ready(home: Path) -> bool:
+    # exists() follows the link: an interpreter that was removed since makes the rest useless.
+    return (home / READY).is_file() and _python(home).exists()
+
+
+def _build(environment: Environment, packages: str, interpreter: Interpreter, home: Path) -> None:
+    """Build beside ``home``, then rename; of two builders at once the first to finish wins."""
+    uv = find_uv()
+    begun = time.monotonic()
+    _say(
+        f"environment {environment.name!r}: installing {packages.count('==')} packages for Python"
+        f" {interpreter.version}; takes about a minute the first time"
+    )
+    unfinished = home.with_name(f"{home.name}.building-{secrets.token_hex(4)}")
+    try:
+        _remove_leftovers(home.parent)
+        unfinished.mkdir(parents=True)
+        _install(uv, environment, packages, interpreter, unfinished)
+        facts = {"name": environment.name, "python": interpreter.version, "lists": environment.files}
+        (unfinished / READY).write_text(json.dumps(facts) + "\n", encoding="utf-8")
+        if home.exists() and not _is_ready(home):
+            home.rename(unfinished / "damaged")
+        if not home.exists():
+            unfinished.rename(home)
+            shutil.rmtree(home / "damaged", ignore_errors=True)
+    except OSError as error:
+        if not _is_ready(home):  # else another builder was faster, and its work will do
+            raise UserError(
+                f"environment {environment.name!r}: cannot write {home.parent}"
+                f" ({error.strerror}); make room there or make it writable"
+            ) from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    _say(f"environment {environment.name!r}: ready after {time.monotonic() - begun:.1f} s")
+
+
+def _install(
+    uv: Path, environment: Environment, packages: str, interpreter: Interpreter, place: Path
+) -> None:
+    """Make the virtual environment ``place``: from uv's cache if it can, else from the index."""
+    log = place.parent / f"{environment.name}.log"
+    listed = place.parent / f"{place.name}.txt"
+    log.unlink(missing_ok=True)
+    listed.write_text(packages, encoding="utf-8")
+    venv = [str(uv), "venv", "--clear", "--relocatable", "--no-project", "--python"]
+    sync = [str(uv), "pip", "sync", "--require-hashes", "--only-binary", ":all:"]
+    sync += ["--python", str(_python(place)), str(listed)]
+    try:
+        failure = _run_uv([*venv, str(interpreter.path), str(place)], {}, log)
+        if failure is None and _run_uv([*sync, "--offline"], {}, log) is not None:
+            failure = _run_uv(sync, {}, log)
+            index = _index_of_pip() if failure and _UNREACHABLE.search(failure) else None
+            if index is not None:
+                failure = _run_uv(sync, {"UV_DEFAULT_INDEX": index}, log)
+    finally:
+        listed.unlink(missing_ok=True)
+    if failure is not None:
+        raise UserError(_explain(environment, failure, log))
+
+
+def _run_uv(command: list[str], extra: Mapping[str, str], log: Path) -> str | None:
+    """Run uv, its output appended to ``log``; None if it succeeded, else what it said."""
+    surroundings = {**_NETWORK_DEFAULTS, **os.environ, **extra, "NO_COLOR": "1"}
+    surroundings["UV_NO_PROGRESS"] = "1"
+    done = subprocess.run(
+        command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(done.stdout)
+    return done.stdout if done.returncode else None
+
+
+def _index_of_pip() -> str | None:
+    """The package index that pip is set up with, which uv does not read."""
+    told = os.environ.get("PIP_INDEX_URL")
+    if told:
+        return told
+    listing = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True
+    )
+    found = re.search(r"^(?:global|install)\.index-url='(.*)'$", listing.stdout, re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def _explain(environment: Environment, failure: str, log: Path) -> str:
+    """uv's failure in one line: what is wrong, where, and what to do."""
+    start = f"environment {environment.name!r}: "
+    mismatch = _MISMATCH.search(failure)
+    if mismatch is not None:
+        return (
+            f"{start}the file served for {mismatch.group(1)} does not have a hash that"
+            f" {environment.files} gives; nothing was installed: use the index the list was made"
+            f" from, or regenerate the list with the command at its head (details: {log})"
+        )
+    if _UNREACHABLE.search(failure):
+        url = re.search(r"https?://[^\s)`]+", failure)
+        where = f" at {_host(url.group())}" if url else ""
+        return (
+            f"{start}no package index within reach{where}; connect to the network or set"
+            f" UV_DEFAULT_INDEX to an index within reach, then run again (details: {log})"
+        )
+    said = " ".join(line.strip() for line in failure.splitlines() if line.strip())
+    said = said[said.find("error:") :].removeprefix("error:").strip()
+    remedy = "make room or make it writable" if _DISK.search(failure) else f"details: {log}"
+    return f"{start}uv failed: {said} ({remedy})"
+
+
+def _host(url: str) -> str:
+    """Scheme, host and port of ``url``, without the password it may hold."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed builds left behind long ago."""
+    for unfinished in folder.glob("*.building-*"):
+        try:
+            old = time.time() - unfinished.stat().st_mtime > LEFTOVER_SECONDS
+        except FileNotFoundError:
+            continue  # its builder has just finished
+        if old and unfinished.is_dir():
+            shutil.rmtree(unfinished, ignore_errors=True)
+        elif old:
+            unfinished.unlink(missing_ok=True)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Build the named environments and print the path of each one's Python."""
+    parser = argparse.ArgumentParser(prog="python -m launch.environments", description=main.__doc__)
+    parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(ENVIRONMENTS))
+    parser.add_argument("--list", action="store_true", help="list the environments and stop")
+    options = parser.parse_args()
+    if options.list:
+        for environment in ENVIRONMENTS.values():
+            count = requirements(environment, ROOT).count("==")
+            pythons = "/".join(environment.pythons)
+            print(f"{environment.name:10} Python {pythons:14} {count:3} packages  {environment.summary}")
+        return 0
+    if not options.names:
+        parser.error("name at least one environment, or give --list")
+    for name in options.names:
+        print(ensure(name))
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,282 @@
+"""A round as data: which processes, with what command, environment and files. Nothing is started.
+
+:func:`plan_round` is pure; ``launch.describe`` prints its result, ``launch.supervise`` runs it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared import layout
+from shared.layout import RunLayout
+from shared.protocol import ROUNDS, SIDES, Round, Side, updates
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a round's parts lie; every path is absolute, because the processes run elsewhere.
+
+    ``ajax_root`` is a checkout given as an option, ``ajax_src`` the ``src`` that AJAX_SRC names;
+    with neither the installed release runs. ``against`` is round 1's directory for round 2.
+    """
+
+    repo: Path
+    out: Path
+    checkout: Path
+    reference_python: Path
+    ajax_python: Path
+    analysis_python: Path
+    against: Path
+    ajax_root: Path | None = None
+    ajax_src: Path | None = None
+
+    @property
+    def ajax_source(self) -> Path | None:
+        """The ``src`` directory that Ajax is imported from; ``None`` for the release."""
+        return self.ajax_root / "src" if self.ajax_root is not None else self.ajax_src
+
+
+@dataclass(frozen=True)
+class Job:
+    """One process of a round. ``env`` is added to what :func:`child_environment` keeps."""
+
+    name: str
+    side: Side
+    seeds: tuple[int, ...]
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    #: What it creates below the output directory, and the files that it must leave there.
+    directory: Path
+    expected_files: tuple[Path, ...]
+    #: Rough seconds it takes; only the order of the jobs follows from it.
+    expected_s: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison of two directories' sides; ``own`` is the round's comparison with itself."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    reference_root: Path
+    ajax_root: Path
+    own: bool = True
+
+    def lacks(self) -> tuple[str, ...]:
+        """What must be run before this comparison can say anything, from the files there are."""
+        roots: dict[Side, Path] = {"reference": self.reference_root, "ajax": self.ajax_root}
+        return tuple(f"{side} in {roots[side]}" for side in SIDES if not has_side(roots[side], side))
+
+
+def has_side(root: Path, side: Side) -> bool:
+    """Whether ``root`` holds a seed of ``side`` with at least one evaluation."""
+    run = RunLayout(root)
+    paths = [run.seed_dir(side, seed) / layout.EVALUATIONS for seed in run.seeds(side)]
+    return any(path.is_file() for path in paths)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A round: its processes, longest first, then its comparisons and the scan of its files."""
+
+    round: Round
+    sides: tuple[Side, ...]
+    out: Path
+    jobs: tuple[Job, ...]
+    comparisons: tuple[Comparison, ...]
+    scan: Comparison | None
+    departures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A cross comparison: this round's ``own`` side with the other side of round ``other``."""
+
+    name: str
+    own: Side
+    other: int = 1
+
+
+#: Pre-registered pairs by round (protocol section 2): the same expectation on both sides.
+PAIRS: dict[int, tuple[Pair, ...]] = {2: (Pair("pairE", "reference"), Pair("pairR", "ajax"))}
+
+#: Inherited variables with these prefixes could change what a process computes: a user's
+#: JAX_ENABLE_X64 or PYTHONOPTIMIZE would. The plan sets what it needs of them.
+DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON", "AJAX_", "DREAMERV3_")
+
+_BOTH_SIDES = (layout.EVALUATIONS, layout.RECORDS)
+_REFERENCE_FILES = (
+    layout.REFERENCE_CONFIG,
+    layout.REFERENCE_ARGUMENTS,
+    layout.TIMING,
+    *_BOTH_SIDES,
+    layout.EPISODES,
+    layout.PROGRESS,
+)
+_AJAX_FILES = (layout.AJAX_CONFIG, layout.TIMING, layout.AJAX_FINAL)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds to start (build, compile) and per update of one seed."""
+
+    start_s: float
+    update_s: float
+
+
+#: By side and tiny widths: two processes side by side on two cores (protocol section 11), and for
+#: the tiny widths what a smoke of round 1 took there.
+COSTS: dict[tuple[Side, bool], Cost] = {
+    ("reference", False): Cost(344.0, 1.55),
+    ("ajax", False): Cost(110.0, 0.95),
+    ("reference", True): Cost(145.0, 0.55),
+    ("ajax", True): Cost(100.0, 0.1),
+}
+
+
+def plan_round(
+    chosen: Round,
+    places: Places,
+    *,
+    sides: Sequence[Side] = SIDES,
+    xla_flags: Mapping[Side, str] | None = None,
+    compare: bool = True,
+) -> Plan:
+    """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced)."""
+    flags = xla_flags or {}
+    jobs: list[Job] = []
+    if "reference" in sides:
+        jobs += [
+            _reference_job(chosen, places, seed, flags.get("reference", ""))
+            for seed in chosen.seeds
+        ]
+    if "ajax" in sides:
+        jobs.append(_ajax_job(chosen, places, flags.get("ajax", "")))
+    # Longest first, so that the last process to end is a short one; equals keep their order.
+    jobs.sort(key=lambda job: -job.expected_s)
+    return Plan(
+        round=chosen,
+        sides=tuple(side for side in SIDES if side in sides),
+        out=places.out,
+        jobs=tuple(jobs),
+        comparisons=_comparisons(chosen, places) if compare else (),
+        scan=_scan(places),
+        departures=departures(chosen),
+    )
+
+
+def standard(chosen: Round) -> Round:
+    """The protocol's round, or its smoke, that ``chosen`` was made from."""
+    published = ROUNDS[chosen.number]
+    return published.smoke() if chosen.tiny else published
+
+
+def departures(chosen: Round) -> tuple[str, ...]:
+    """What ``chosen`` does otherwise than the protocol's round or smoke, a phrase each."""
+    usual = standard(chosen)
+    found = [
+        f"{name} {_words(getattr(chosen, name))} instead of {_words(getattr(usual, name))}"
+        for name in ("seeds", "rows", "every", "episodes")
+        if getattr(chosen, name) != getattr(usual, name)
+    ]
+    if chosen.seeds != usual.seeds:
+        found.append(
+            "Ajax is vmapped over the seeds, and another vmap layout gives other numbers "
+            "(protocol section 11)"
+        )
+    return tuple(found)
+
+
+def child_environment(job: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process: what the user's shell has, cleaned, and the plan's own."""
+    kept = {
+        name: value for name, value in inherited.items() if not name.startswith(DROPPED_PREFIXES)
+    }
+    return kept | dict(job)
+
+
+def _words(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _environment(places: Places, xla_flags: str) -> dict[str, str]:
+    """Variables of both sides (protocol section 1)."""
+    return {
+        "PYTHONPATH": str(places.repo),
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": xla_flags,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # Logs are read while the process runs.
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _size_options(chosen: Round, out: Path) -> list[str]:
+    options = ["--rows", chosen.rows, "--every", chosen.every, "--episodes", chosen.episodes]
+    return [*map(str, options), "--out", str(out), *(["--tiny"] if chosen.tiny else [])]
+
+
+def _seconds(chosen: Round, side: Side, seeds: int) -> float:
+    cost = COSTS[side, chosen.tiny]
+    return cost.start_s + cost.update_s * seeds * updates(chosen.rows)
+
+
+def _reference_job(chosen: Round, places: Places, seed: int, xla_flags: str) -> Job:
+    directory = RunLayout(places.out).reference_dir(seed)
+    arm = chosen.arm("reference")
+    files = [*_REFERENCE_FILES, *([layout.PATCH] if arm.patched else [])]
+    return Job(
+        name=layout.reference_name(seed),
+        side="reference",
+        seeds=(seed,),
+        argv=(
+            *(str(places.reference_python), "-m", "ref_side.run"),
+            *("--checkout", str(places.checkout), "--arm", arm.name, "--seed", str(seed)),
+            *_size_options(chosen, places.out),
+        ),
+        cwd=places.checkout,
+        env=_environment(places, xla_flags),
+        directory=directory,
+        expected_files=tuple(directory / name for name in files),
+        expected_s=_seconds(chosen, "reference", 1),
+    )
+
+
+def _ajax_job(chosen: Round, places: Places, xla_flags: str) -> Job:
+    run = RunLayout(places.out)
+    arm = chosen.arm("ajax")
+    files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
+    per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _BOTH_SIDES]
+    source = ["--ajax-root", str(places.ajax_root)] if places.ajax_root is not None else []
+    # Ajax would keep a compilation cache of its own in the user's home.
+    env = _environment(places, xla_flags) | {"AJAX_NO_COMPILE_CACHE": "1"}
+    if places.ajax_root is None and places.ajax_src is not None:
+        env["AJAX_SRC"] = str(places.ajax_src)
+    return Job(
+        name=layout.AJAX_NAME,
+        side="ajax",
+        seeds=chosen.seeds,
+        argv=(
+            *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name, "--seeds"),
+            *map(str, chosen.seeds),
+            *_size_options(chosen, places.out),
+            *source,
+        ),
+        cwd=places.out,
+        env=env,
+        directory=run.ajax_dir,
+        expected_files=(*(run.ajax_dir / name for name in files), *per_seed),
+        expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
+    )
+
+
+def _comparisons(chosen: Round, places: Places) -> tuple[Comparison, ...]:
+    """The round's own comparison, then its cross pairs; a smoke compares its own sides only."""
+    found = [_comparison(chosen, places, chosen.number_name, "--root", str(places.out))]
+    return tuple(found)
+
+
+def _scan(places: Places) -> Comparison | None:
+    return None
