@@ -1,0 +1,79 @@
+"""Sessions of the project: nox -l lists them, nox -s NAME -- --help explains one.
+
+A session makes sure of one pinned environment (launch/environments.py) and runs one command in
+it. Nothing else lives here.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))  # nox may have been started from anywhere
+
+from launch.environments import ensure  # noqa: E402
+from shared.errors import UserError  # noqa: E402
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "none"  # the environments are pinned lists, not nox's own
+nox.options.error_on_missing_interpreters = True
+nox.options.sessions = ["reproduce"]
+
+
+def run(session: nox.Session, environment: str, *command: str) -> None:
+    """Run ``python COMMAND`` in an environment, from the repository's root.
+
+    A failing command fails the session, and so does an environment that cannot be built: with
+    one line that says what to do.
+    """
+    try:
+        python = ensure(environment)
+    except UserError as error:
+        session.error(str(error))
+    session.run(str(python), *command, env={"PYTHONPATH": str(ROOT)}, external=True)
+
+
+@nox.session(tags=["study"])
+def reproduce(session: nox.Session) -> None:
+    """Recompute the published study and compare it with the committed tables (about 5 s)."""
+    run(session, "analysis", "-m", "analysis.reproduce", *session.posargs)
+
+
+@nox.session(tags=["study"])
+def compare(session: nox.Session) -> None:
+    """Compare the two sides of a run: -- --round 3 --root DIR."""
+    run(session, "analysis", "-m", "analysis.compare", *session.posargs)
+
+
+@nox.session(tags=["check"])
+def tests(session: nox.Session) -> None:
+    """Run the tests; what follows -- goes to pytest."""
+    run(session, "dev", "-m", "pytest", *session.posargs)
+
+
+@nox.session(tags=["check"])
+def lint(session: nox.Session) -> None:
+    """Check format and style (ruff), types (mypy) and imports between packages."""
+    parser = argparse.ArgumentParser(prog="nox -s lint --", description=lint.__doc__)
+    parser.add_argument("--fix", action="store_true", help="first repair what ruff can repair")
+    if parser.parse_args(session.posargs).fix:
+        run(session, "dev", "-m", "ruff", "format")
+        run(session, "dev", "-m", "ruff", "check", "--fix-only")
+    packages = sorted(init.parent.name for init in ROOT.glob("[a-z]*/__init__.py"))
+    checks = {
+        "format": ("-m", "ruff", "format", "--check"),
+        "style": ("-m", "ruff", "check"),
+        "types": ("-m", "mypy", *(name for name in packages if name != "tests"), "noxfile.py"),
+        "imports": ("-c", "from importlinter.cli import lint_imports_command as go; go()"),
+    }
+    failed = []
+    for name, command in checks.items():
+        try:
+            run(session, "dev", *command)
+        except CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"not clean: {', '.join(failed)}; the lines above say where")
