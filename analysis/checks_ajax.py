@@ -1,0 +1,174 @@
+"""Checks that only Ajax's files allow: configuration, identity, the S2 audit, the final state."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.checks import (
+    Check,
+    ExpectedAjax,
+    Sizes,
+    compare_values,
+    identity,
+    outcome,
+)
+from analysis.data import SideData
+from analysis.evidence import AjaxProcess, Evidence
+from shared.configuration import ajax_resolved, flatten
+from shared.launch_info import Revision
+from shared.protocol import (
+    AJAX_DISTRIBUTION,
+    FIRST_UPDATE_ROW,
+    N_ENVS,
+    S2_AUDIT_TOLERANCE,
+    updates,
+)
+from shared.provenance import ELSEWHERE
+
+
+@dataclass(frozen=True)
+class S2Audit:
+    """S2 of one Ajax seed at its last checkpoint, as logged and from the final return buffer."""
+
+    logged: float
+    audited: float | None
+
+
+def ajax_checks(evidence: Evidence, sizes: Sizes, expected: ExpectedAjax) -> Iterator[Check]:
+    """All checks of the Ajax side of a run directory."""
+    process = evidence.ajax
+    if process is None:
+        return
+    code = process.exit_code
+    yield Check("ajax exit code", code == 0, "no DONE file" if code is None else str(code))
+    if process.config is None:
+        yield Check("ajax configuration", False, "config.json is missing")
+        yield identity_check({}, evidence.revision, expected)
+    else:
+        yield _config(process.config, sizes)
+        yield _arguments(process.config, sizes)
+        yield identity_check(process.config.get("run", {}), evidence.revision, expected)
+    yield from _final(process, evidence.side, sizes)
+
+
+def _config(config: Mapping[str, Any], sizes: Sizes) -> Check:
+    """Resolved values, wherever the configuration keeps them (protocol section 3)."""
+    leaves: dict[str, list[Any]] = {}
+    for section in ("constructor", "dreamer_config", "agent_config"):
+        for key, value in flatten(config.get(section) or {}).items():
+            leaves.setdefault(key.rsplit(".", 1)[-1], []).append(value)
+    faults = []
+    for key, value in ajax_resolved(tiny=sizes.tiny).items():
+        if key not in leaves:
+            faults.append(f"{key} is missing")
+        for found in leaves.get(key, ()):
+            # A constructor argument left at None takes the configuration's value.
+            if found is not None:
+                faults += compare_values({key: found}, {key: value})
+    schedule = {
+        "schedule.first_update_step": FIRST_UPDATE_ROW,
+        "schedule.first_update_tick": FIRST_UPDATE_ROW // N_ENVS,
+        "schedule.total_updates": updates(sizes.rows),
+        "n_envs": N_ENVS,
+        "ring_rows": sizes.rows // N_ENVS,
+    }
+    faults += compare_values(flatten(config), schedule)
+    count = len(ajax_resolved(tiny=sizes.tiny)) + len(schedule)
+    return outcome("ajax configuration", faults, f"{count} resolved values")
+
+
+def _arguments(config: Mapping[str, Any], sizes: Sizes) -> Check:
+    expected = {
+        "rows": sizes.rows,
+        "log_every": sizes.every,
+        "eval_episodes": sizes.episodes,
+        "tiny": sizes.tiny,
+    }
+    run = config.get("run", {})
+    faults = compare_values(run, expected)
+    if list(run.get("seeds", [])) != list(sizes.seeds):
+        faults.append(
+            f"seeds {run.get('seeds')} ran in one vmapped call, compared are {list(sizes.seeds)}"
+        )
+    return outcome("ajax arguments", faults, "as the round's")
+
+
+def identity_check(
+    run: Mapping[str, Any], launched: Revision | None, expected: ExpectedAjax
+) -> Check:
+    """Which Ajax ran, from ``config.json``, else from ``launch_info.txt``, against the expected."""
+    name = "ajax identity"
+    if str(run.get("ajax_file", "")).startswith(ELSEWHERE):
+        return Check(name, False, f"imported from {run['ajax_file']}: under no named root")
+    release = run.get("ajax_distribution") or (launched and launched.distribution)
+    if release and not run.get("ajax_commit"):
+        return _release(name, release, expected)
+    if expected.commit is None:
+        return Check(
+            name, False, "a checkout ran; name the expected commit: --ajax-commit or --ajax-src"
+        )
+    commit = run.get("ajax_commit")
+    revision = Revision(commit, run.get("ajax_dirty")) if commit else launched
+    return identity("ajax", revision, expected.commit, bool(commit))
+
+
+def _release(name: str, release: Mapping[str, str], expected: ExpectedAjax) -> Check:
+    found = f"{release.get('name')} {release.get('version')}"
+    wanted = f"{AJAX_DISTRIBUTION} {expected.version}"
+    if found != wanted:
+        return Check(name, False, f"{found}, expected {wanted if expected.version else 'a commit'}")
+    if expected.digest is not None and release.get("digest") != expected.digest:
+        return Check(name, False, f"{found} with digest {release.get('digest')}: files changed")
+    return Check(name, True, f"{found}, digest {str(release.get('digest'))[:12]}")
+
+
+def s2_audit(evidence: Evidence) -> dict[int, S2Audit]:
+    """Seed -> S2 as logged at the last checkpoint and recomputed from the final buffer."""
+    audits = {}
+    final = evidence.ajax.final if evidence.ajax else None
+    for each in evidence.side.seeds:
+        logged = each.records[-1].s2_logged if each.records else None
+        if logged is not None:
+            audits[each.seed] = S2Audit(logged, _audited(final, each.seed))
+    return audits
+
+
+def _audited(final: Mapping[str, Any] | None, seed: int) -> float | None:
+    if not final or seed not in final["seeds"]:
+        return None
+    index = list(final["seeds"]).index(seed)
+    total = np.asarray(final["return_sum"][index], dtype=np.float64).ravel()
+    count = np.asarray(final["return_count"][index], dtype=np.float64).ravel()
+    return float(np.mean(total / count)) if len(count) == N_ENVS and count.all() else None
+
+
+def _final(process: AjaxProcess, side: SideData, sizes: Sizes) -> Iterator[Check]:
+    if process.final is None:
+        yield Check("ajax final state", False, "ajax_final.npz is missing")
+        return
+    if not process.final:
+        yield Check("ajax final state", None, "the keys of this ajax_final.npz are not known")
+        return
+    seeds = list(process.final["seeds"])
+    for name, expected in (("rows", sizes.rows), ("updates", updates(sizes.rows))):
+        faults = [
+            f"seed {seed}: {int(value)}, expected {expected}"
+            for seed, value in zip(seeds, np.ravel(process.final[name]), strict=True)
+            if int(value) != expected
+        ]
+        yield outcome(f"ajax final {name}", faults, str(expected))
+    evidence = Evidence(side, (), None, ajax=process)
+    for seed, audit in s2_audit(evidence).items():
+        yield audit_check(seed, audit)
+
+
+def audit_check(seed: int, audit: S2Audit) -> Check:
+    """Logged against audited S2, tolerance 1e-4 (protocol section 9)."""
+    name = f"ajax s{seed} S2 audit"
+    if audit.audited is None:
+        return Check(name, None, "an environment has finished no episode, or no final buffer")
+    gap = abs(audit.logged - audit.audited)
+    detail = f"logged {audit.logged:.6f}, audited {audit.audited:.6f}"
+    return Check(name, gap <= S2_AUDIT_TOLERANCE, detail)

@@ -1,0 +1,106 @@
+"""Checks that only the reference's files allow: configuration, episodes, the end of the run."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from analysis.checks import Check, Sizes, compare_values, identity, outcome
+from analysis.data import SeedData
+from analysis.evidence import Evidence, ReferenceProcess
+from shared.configuration import reference_resolved
+from shared.launch_info import Revision
+from shared.protocol import N_ENVS, REFERENCE_COMMIT, updates
+from shared.provenance import REFERENCE_ROOT
+from shared.records import Episode, check_episode
+
+
+def reference_checks(evidence: Evidence, sizes: Sizes) -> Iterator[Check]:
+    """All checks of the reference side of a run directory."""
+    for process, seed in zip(evidence.reference, evidence.side.seeds, strict=True):
+        name = f"ref s{process.seed}"
+        code = process.exit_code
+        yield Check(f"{name} exit code", code == 0, "no DONE file" if code is None else str(code))
+        yield _config(name, process, sizes)
+        yield _arguments(name, process, sizes)
+        yield _identity(name, process, evidence.revision)
+        yield from _episodes(name, seed, process, sizes)
+
+
+def _config(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
+    if process.config is None:
+        return Check(f"{name} configuration", False, "config.yaml is missing")
+    expected = reference_resolved(
+        seed=process.seed, rows=sizes.rows, logdir=f"<out>/ref_s{process.seed}", tiny=sizes.tiny
+    )
+    # Published records name their output directory under another root.
+    logdir = str(expected.pop("logdir")).removeprefix("<out>")
+    faults = compare_values(process.config, expected)
+    if not str(process.config.get("logdir", "")).endswith(logdir):
+        faults.append(f"logdir is {process.config.get('logdir')!r}")
+    return outcome(f"{name} configuration", faults, f"{len(expected) + 1} resolved values")
+
+
+def _arguments(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
+    if process.arguments is None:
+        return Check(f"{name} arguments", False, "run_args.json is missing")
+    expected = {
+        "seed": process.seed,
+        "rows": sizes.rows,
+        "eval_every": sizes.every,
+        "eval_episodes": sizes.episodes,
+        "tiny": sizes.tiny,
+    }
+    faults = compare_values(process.arguments, expected)
+    faults += [
+        f"{key} is {process.arguments.get(key)!r}, not below <{REFERENCE_ROOT}>"
+        for key in ("agent_file", "embodied_file")
+        if not str(process.arguments.get(key, "")).startswith(f"<{REFERENCE_ROOT}>/")
+    ]
+    return outcome(f"{name} arguments", faults, "as the round's; code below the checkout")
+
+
+def _identity(name: str, process: ReferenceProcess, launched: Revision | None) -> Check:
+    arguments = process.arguments or {}
+    commit = arguments.get("reference_commit")
+    revision = Revision(commit, arguments.get("reference_dirty")) if commit else launched
+    check = identity("reference", revision, REFERENCE_COMMIT, bool(commit))
+    return Check(f"{name} identity", check.ok, check.detail)
+
+
+def _episodes(
+    name: str, seed: SeedData, process: ReferenceProcess, sizes: Sizes
+) -> Iterator[Check]:
+    if seed.episodes is None:
+        yield Check(f"{name} episodes", False, "episodes.jsonl is missing")
+    else:
+        faults = episode_faults(seed.episodes, sizes.rows)
+        yield outcome(f"{name} episodes", faults, f"{len(seed.episodes)}, tiling every worker")
+    timing = process.timing or {}
+    faults = [f"{key} is missing" for key in ("flush_episodes", "t_end") if key not in timing]
+    done = seed.evaluations[-1].updates if seed.evaluations else 0
+    if done != updates(sizes.rows):
+        faults.append(f"{done} of {updates(sizes.rows)} updates")
+    flushed = timing.get("flush_episodes")
+    yield outcome(f"{name} finished", faults, f"flush recorded {flushed} episodes")
+
+
+def episode_faults(episodes: tuple[Episode, ...], rows: int) -> list[str]:
+    """Faults of one seed's training episodes; per worker they tile its rows from 0 on."""
+    faults = []
+    by_worker: defaultdict[int, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        by_worker[episode.worker].append(episode)
+        if fault := check_episode(episode):
+            faults.append(f"worker {episode.worker}, row {episode.row_last}: {fault}")
+    for worker, finished in sorted(by_worker.items()):
+        first_row = 0
+        for episode in sorted(finished, key=lambda each: each.row_last):
+            # An episode of L steps has L + 1 rows: its reset row counts (protocol section 4).
+            if episode.row_last != first_row + episode.length:
+                faults.append(f"worker {worker}: rows {first_row}..{episode.row_last} do not tile")
+                break
+            first_row = episode.row_last + 1
+        # The flush may finish an episode on the row after the run's last (protocol section 5).
+        if first_row > rows // N_ENVS + 1:
+            faults.append(f"worker {worker}: {first_row} rows of {rows // N_ENVS}")
+    unknown = set(by_worker) - set(range(N_ENVS))
+    return faults + [f"worker {worker} is not one of {N_ENVS}" for worker in sorted(unknown)]

@@ -1,0 +1,193 @@
+"""What the samples can show: companions of the pre-registered statistics, not pre-registered.
+
+The unit is the seed. Differences are reference minus Ajax, in the statistic's own unit. Every
+sample has shape ``[seeds]``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from analysis.statistics import Floats
+from shared.protocol import SIGNIFICANCE
+
+#: Up to this many regroupings of the seeds all are visited; above it, this many are drawn.
+MAX_REGROUPINGS = 10_000
+#: Generator seed of drawn regroupings and bootstrap samples: a report must repeat to the digit.
+RESAMPLING_SEED = 20_261_003
+CONFIDENCE = 0.95
+POWER = 0.80
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """Two-sided permutation test of the difference of means over all regroupings of the seeds.
+
+    ``smallest_p`` is the least p that samples of these sizes can give. ``rule_fails`` is the share
+    of regroupings in which LEARNS fails: how often the rule would fail if the side were a label
+    without meaning.
+    """
+
+    p: float
+    smallest_p: float
+    rule_fails: float
+    regroupings: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Companion:
+    """Exact test, effect size and sensitivity of one comparison of two samples of seeds."""
+
+    n_reference: int
+    n_ajax: int
+    difference: float
+    interval: tuple[float, float] | None
+    hedges_g: float | None
+    hedges_interval: tuple[float, float] | None
+    permutation: Permutation
+    #: Smallest true difference that Welch's test finds at 5 % with 80 % power, at this spread.
+    detectable: float | None
+
+
+def companion(reference: Floats, ajax: Floats) -> Companion:
+    """All companions of one comparison; intervals need two seeds a side and some spread."""
+    n, m = len(reference), len(ajax)
+    spread = min(n, m) >= 2 and bool(np.ptp(reference) or np.ptp(ajax))
+    g = _hedges_g(reference, ajax) if spread else None
+    return Companion(
+        n_reference=n,
+        n_ajax=m,
+        difference=float(np.mean(reference) - np.mean(ajax)),
+        interval=_welch_interval(reference, ajax) if spread else None,
+        hedges_g=g,
+        hedges_interval=_hedges_interval(g, n, m) if g is not None else None,
+        permutation=permutation(reference, ajax),
+        detectable=_detectable(reference, ajax) if spread else None,
+    )
+
+
+def permutation(reference: Floats, ajax: Floats) -> Permutation:
+    """Exact test for small samples, else :data:`MAX_REGROUPINGS` drawn regroupings.
+
+    Cost is linear in the number of seeds once regroupings are drawn.
+    """
+    pooled = np.concatenate([reference, ajax])
+    n, total = len(reference), len(pooled)
+    exact = comb(total, n) <= MAX_REGROUPINGS
+    observed = abs(np.mean(reference) - np.mean(ajax))
+    # Equal sums in another order differ in the last bits; they count as ties.
+    slack = 1e-9 * (1.0 + float(np.max(np.abs(pooled))))
+    extreme = fails = count = 0
+    for first, second in _regroupings(pooled, n, exact=exact):
+        gaps = np.abs(first.mean(axis=1) - second.mean(axis=1))
+        extreme += int(np.sum(gaps >= observed - slack))
+        fails += int(np.sum(second.mean(axis=1) < first.min(axis=1)))
+        count += len(first)
+    # A drawn p counts the observed grouping too, so that it is never 0 (Phipson & Smyth 2010).
+    p = extreme / count if exact else (extreme + 1) / (count + 1)
+    # With equal sizes swapping the sides gives the same gap: two groupings are always as extreme.
+    smallest = (2 if n == total - n else 1) / comb(total, n)
+    return Permutation(p, max(smallest, 0.0 if exact else 1 / (count + 1)), fails / count, count, exact)
+
+
+def _regroupings(pooled: Floats, n: int, *, exact: bool) -> Iterator[tuple[Floats, Floats]]:
+    """Regroupings as chunks of ([k, n], [k, m]) arrays."""
+    if exact:
+        first = _splits(len(pooled), n)
+        mask = np.ones((len(first), len(pooled)), dtype=bool)
+        np.put_along_axis(mask, first, False, axis=1)
+        yield pooled[first], np.broadcast_to(pooled, mask.shape)[mask].reshape(len(first), -1)
+        return
+    generator = np.random.default_rng(RESAMPLING_SEED)
+    for _ in range(10):
+        # 1,000 at a time bounds the memory at any number of seeds.
+        drawn = generator.permuted(np.tile(pooled, (MAX_REGROUPINGS // 10, 1)), axis=1)
+        yield drawn[:, :n], drawn[:, n:]
+
+
+@lru_cache(maxsize=16)
+def _splits(total: int, n: int) -> NDArray[np.intp]:
+    """All ways to pick ``n`` of ``total``, shape ``[splits, n]``."""
+    return np.array(list(combinations(range(total), n)), dtype=np.intp)
+
+
+def _welch_interval(reference: Floats, ajax: Floats) -> tuple[float, float]:
+    interval = stats.ttest_ind(reference, ajax, equal_var=False).confidence_interval(CONFIDENCE)
+    return float(interval.low), float(interval.high)
+
+
+def _hedges_g(reference: Floats, ajax: Floats) -> float:
+    """Standardised mean difference with Hedges' small-sample correction (Hedges 1981)."""
+    n, m = len(reference), len(ajax)
+    df = n + m - 2
+    pooled = ((n - 1) * np.var(reference, ddof=1) + (m - 1) * np.var(ajax, ddof=1)) / df
+    correction = 1 - 3 / (4 * df - 1)
+    return float(correction * (np.mean(reference) - np.mean(ajax)) / np.sqrt(pooled))
+
+
+def _hedges_interval(g: float, n: int, m: int) -> tuple[float, float]:
+    """Interval of g by inverting the non-central t distribution (Cumming & Finch 2001)."""
+    df, scale = n + m - 2, sqrt(n * m / (n + m))
+    correction = 1 - 3 / (4 * df - 1)
+    t = g / correction * scale
+    tail = (1 - CONFIDENCE) / 2
+
+    def bound(probability: float) -> float:
+        reach = abs(t) + 10 * sqrt(1 + t * t / df)
+        root = optimize.brentq(
+            lambda centre: stats.nct.cdf(t, df, centre) - probability, -reach, reach, xtol=1e-10
+        )
+        return float(root) / scale * correction
+
+    return bound(1 - tail), bound(tail)
+
+
+def _detectable(reference: Floats, ajax: Floats) -> float:
+    """Smallest difference found with 80 % power: normal samples with the observed variances."""
+    parts = [np.var(sample, ddof=1) / len(sample) for sample in (reference, ajax)]
+    error = sqrt(sum(parts))
+    df = sum(parts) ** 2 / sum(
+        part**2 / (len(sample) - 1) for part, sample in zip(parts, (reference, ajax), strict=True)
+    )
+    critical = stats.t.ppf(1 - SIGNIFICANCE / 2, df)
+
+    def shortfall(centre: float) -> float:
+        found = stats.nct.sf(critical, df, centre) + stats.nct.cdf(-critical, df, centre)
+        return float(found) - POWER
+
+    upper = critical + 2.0
+    while shortfall(upper) < 0:
+        upper *= 2
+    return float(optimize.brentq(shortfall, 0.0, upper)) * error
+
+
+def disjoint_by_chance(n: int, m: int) -> float:
+    """Chance that the ranges of ``n`` and ``m`` exchangeable seeds are disjoint in one window."""
+    return 2 / comb(n + m, n)
+
+
+def block_bootstrap_interval(values: Floats, *, block: int, resamples: int = 2_000) -> tuple[float, float]:
+    """95 % interval of the mean of one run's checkpoints ``[checkpoints]``.
+
+    A circular block bootstrap (Politis & Romano 1992): neighbouring checkpoints are alike, so
+    whole blocks of ``block`` checkpoints are drawn.
+    """
+    generator = np.random.default_rng(RESAMPLING_SEED)
+    size = len(values)
+    starts = generator.integers(0, size, (resamples, -(-size // block)))
+    index = (starts[..., None] + np.arange(block)).reshape(resamples, -1)[:, :size] % size
+    low, high = np.quantile(values[index].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def fisher(at_cap: tuple[int, int], seeds: tuple[int, int]) -> float:
+    """Fisher's exact two-sided p for the counts of seeds at the cap on the two sides."""
+    table = [[count, total - count] for count, total in zip(at_cap, seeds, strict=True)]
+    return float(stats.fisher_exact(table).pvalue)

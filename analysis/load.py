@@ -1,0 +1,115 @@
+"""Reads one side of a run directory (protocol section 7) as far as its files allow."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from analysis.data import Missing, SeedData, SideData
+from shared.errors import UserError
+from shared.files import exists
+from shared.launch_info import Launch, read_launches
+from shared.layout import EPISODES, EVALUATIONS, PATCH, RECORDS, RunLayout
+from shared.protocol import SIDE_LABEL, Side
+from shared.provenance import REPO, Roots
+from shared.records import Checkpoint, Episode, Evaluation, Record, read_checkpoints, read_rows
+
+C = TypeVar("C", bound=Checkpoint)
+
+#: File -> what cannot be computed without it.
+_USES: dict[Side, dict[str, str]] = {
+    "reference": {
+        RECORDS: "training-metric windows, entropy overlap",
+        EPISODES: "S2 of the reference",
+    },
+    "ajax": {RECORDS: "training-metric windows, entropy overlap, S2 of Ajax"},
+}
+
+
+def require_run(root: Path) -> None:
+    """Raise :class:`UserError` unless ``root`` is a directory that holds seeds of either side."""
+    if not root.is_dir():
+        raise UserError(f"{root}: no such directory; name the output directory of a round")
+    layout = RunLayout(root)
+    if not layout.seeds("reference") and not layout.seeds("ajax"):
+        raise UserError(
+            f"{root}: not the directory of a run (no ref_s<S>/ and no ajax/s<S>/ in it); "
+            "name the output directory of a round, or 'published'"
+        )
+
+
+def launches(root: Path) -> tuple[Launch, ...]:
+    """The starts recorded in ``launch_info.txt``; none where there is no such file."""
+    path = RunLayout(root).launch_info
+    return read_launches(path) if path.exists() else ()
+
+
+def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideData:
+    """One side of the run in ``root``, with ``seeds``, evaluated every ``every`` rows.
+
+    A side that has no directory at all comes back without seeds. Raises :class:`UserError` where a
+    single seed is missing, :class:`RecordError` where a file is damaged.
+    """
+    layout = RunLayout(root)
+    present = layout.seeds(side)
+    if not present:
+        lost = "everything that compares the sides"
+        return SideData(side, source_of(root), (), missing=(Missing(f"{side} side", lost),))
+    for seed in seeds:
+        if not exists(layout.seed_dir(side, seed) / EVALUATIONS):
+            raise UserError(
+                f"{layout.seed_dir(side, seed) / EVALUATIONS}: {SIDE_LABEL[side]} seed {seed} is "
+                f"missing; rerun that process, or name the seeds to compare: --seeds "
+                f"{' '.join(map(str, present))}"
+            )
+    loaded = tuple(_load_seed(layout.seed_dir(side, seed), side, seed, every) for seed in seeds)
+    return SideData(
+        side,
+        source_of(root),
+        loaded,
+        arm=_arm(layout, side, seeds),
+        missing=_missing(layout, side, seeds),
+    )
+
+
+def source_of(root: Path) -> str:
+    """The location of a run as tables record it: never an absolute path."""
+    return Roots(repo=REPO).record(root)
+
+
+def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
+    def checkpoints(name: str, kind: type[C]) -> tuple[C, ...] | None:
+        path = directory / name
+        if not exists(path):
+            return None
+        return tuple(read_checkpoints(path, kind, seed=seed, every=every))
+
+    episodes = directory / EPISODES
+    return SeedData(
+        seed,
+        checkpoints(EVALUATIONS, Evaluation) or (),
+        records=checkpoints(RECORDS, Record),
+        episodes=tuple(read_rows(episodes, Episode))
+        if side == "reference" and exists(episodes)
+        else None,
+    )
+
+
+def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
+    """The arm that ran: the last start's word for it, else whether a patch was recorded."""
+    for launch in reversed(launches(layout.root)):
+        arm = launch.fields.get(f"{side} arm")
+        if arm and side in launch.sides:
+            return arm
+    directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seeds[0])
+    return "patched (PATCH.txt)" if (directory / PATCH).exists() else "stock"
+
+
+def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missing, ...]:
+    found = []
+    for name, lost in _USES[side].items():
+        for seed in seeds:
+            directory = layout.seed_dir(side, seed)
+            if not exists(directory / name):
+                where = directory.relative_to(layout.root).as_posix()
+                found.append(Missing(f"{where}/{name}", f"{lost} (seed {seed})"))
+    return tuple(found)
