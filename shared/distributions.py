@@ -8,12 +8,18 @@ brought (protocol section 7, "Locations").
 import base64
 import csv
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from shared.errors import UserError
+
+#: Digest of the wheel ``ajax-rl`` :data:`shared.protocol.AJAX_RELEASE`, as published.
+AJAX_RELEASE_DIGEST = "3fcdd352e076be824d435aba26bd7f090bf24f8de0bb2d75025acff3d2845be1"
+#: Named root of an installed distribution's files: ``<site-packages>/ajax/__init__.py``.
+INSTALLED_ROOT = "site_packages"
 
 #: Files of a ``.dist-info`` folder that the installer writes, not the wheel.
 _INSTALLER_FILES = frozenset(
@@ -76,15 +82,18 @@ def find_distribution(name: str, search_path: Sequence[str] | None = None) -> Di
 
     Its files are not read. Raises ``UserError`` where it is not installed, or not from a wheel.
     """
-    options = {} if search_path is None else {"path": list(search_path)}
-    found = next(iter(metadata.distributions(name=name, **options)), None)
+    path = list(sys.path if search_path is None else search_path)
+    found = next(iter(metadata.distributions(name=name, path=path)), None)
     if found is None:
-        raise UserError(f"{name} is not installed in this environment: install it, or name a source")
+        raise UserError(
+            f"{name} is not installed in this environment: install it, or name a source"
+        )
     record = found.read_text("RECORD")
     if record is None:
         raise UserError(f"{name} {found.version} has no RECORD, so its files cannot be verified")
     lines = tuple(
-        line for line in (RecordLine(*row[:3]) for row in csv.reader(record.splitlines()))
+        line
+        for line in (RecordLine(*row[:3]) for row in csv.reader(record.splitlines()))
         if line.from_wheel
     )
     root = Path(str(found.locate_file("")))
@@ -131,6 +140,7 @@ def _unlisted(distribution: Distribution) -> list[str]:
         relative
         for package in packages
         for path in (distribution.root / package).rglob("*")
-        if path.suffix in _IMPORTABLE and "__pycache__" not in path.parts
+        if path.suffix in _IMPORTABLE
+        and "__pycache__" not in path.parts
         and (relative := path.relative_to(distribution.root).as_posix()) not in listed
     )

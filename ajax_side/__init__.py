@@ -1,0 +1,1 @@
+"""The Ajax side: runs Ajax's DreamerV3 inside the pinned Ajax environment."""

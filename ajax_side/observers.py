@@ -1,0 +1,54 @@
+"""What watches a run from inside Ajax's one compiled call, without changing what it computes."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ajax_side.recorder import NORMALISER_HIGH, NORMALISER_LOW
+from shared.errors import UserError
+
+Log = Callable[[Mapping[str, Any], int], None]
+
+_LOG_MODULE = "ajax.log"
+_TRAIN_MODULE = "ajax.agents.DreamerV3.train_DreamerV3"
+
+
+def observe_log(log: Log) -> str:
+    """Have ``log(metrics, seed position)`` called at every log point; returns what was replaced.
+
+    ``ajax.log.gated_log_callback`` is the host callback that Ajax's program already contains:
+    what it calls changes, the program does not.
+    """
+    module = importlib.import_module(_LOG_MODULE)
+    stock = getattr(module, "gated_log_callback", None)
+    if stock is None:
+        raise UserError(f"{_LOG_MODULE} has no gated_log_callback: this Ajax cannot be observed")
+
+    def observed(log_fn: Log, flag: Any, metrics: dict[str, Any], index: Any) -> None:
+        def both(metrics: Mapping[str, Any], index: Any) -> None:
+            log(metrics, int(index))
+            log_fn(metrics, index)
+
+        stock(both, flag, metrics, index)
+
+    module.gated_log_callback = observed  # type: ignore[attr-defined]
+    return f"{_LOG_MODULE}.gated_log_callback also calls the recorder"
+
+
+def add_return_normaliser() -> str | None:
+    """Log the return normaliser's bounds too; ``None`` where this Ajax has no such place.
+
+    The function that lists the logged metrics is asked at log points only, and reads two more
+    values of the state. Training computes the same, which a test holds bit for bit.
+    """
+    module = importlib.import_module(_TRAIN_MODULE)
+    stock = getattr(module, "train_metrics", None)
+    if stock is None:
+        return None
+
+    def observed(agent_state: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
+        bounds = {NORMALISER_LOW: agent_state.retnorm.lo, NORMALISER_HIGH: agent_state.retnorm.hi}
+        return {**stock(agent_state, *arguments, **options), **bounds}
+
+    module.train_metrics = observed  # type: ignore[attr-defined]
+    return f"{_TRAIN_MODULE}.train_metrics also lists the return normaliser's bounds"

@@ -1,0 +1,162 @@
+"""Writes a run's records while it runs, from what Ajax logs at each log point."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shared.errors import UserError
+from shared.files import JsonlWriter
+from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
+from shared.records import Evaluation, Progress, Record
+
+#: Ajax's prefix of training metrics, and the names it logs beside the window means.
+_TRAIN = "Train/"
+_S2 = "Train/episodic mean reward"
+_UPDATES = "Train/n_updates"
+_EVALUATION, _EVALUATION_LENGTH = "Eval/episodic mean reward", "Eval/mean episodic length"
+_ROWS = "timestep"
+#: Added by :func:`ajax_side.observers.add_return_normaliser`.
+NORMALISER_LOW, NORMALISER_HIGH = "Observed/retnorm_low", "Observed/retnorm_high"
+
+
+class Recorder:
+    """One line per seed and log point in ``records.jsonl`` and ``evals.jsonl``, as it comes.
+
+    Ajax's logging callback calls :meth:`log` once per seed, from a thread of its own. A logged
+    ``Train/<metric>`` of the agent is already the mean over the updates since the last log point;
+    the number of updates since then is therefore the number of samples in that window.
+    """
+
+    def __init__(self, layout: RunLayout, seeds: Sequence[int], rows: int) -> None:
+        self._seeds, self._total = tuple(seeds), rows
+        self._start = time.monotonic()
+        self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
+        self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)
+        self._writers = {
+            seed: (
+                JsonlWriter(layout.ajax_seed_dir(seed) / EVALUATIONS),
+                JsonlWriter(layout.ajax_seed_dir(seed) / RECORDS),
+            )
+            for seed in seeds
+        }
+        #: Held while lines are written; whoever ends the process takes it first.
+        self.lock = threading.Lock()
+        #: The first thing that went wrong while recording, if any.
+        self.failure: Exception | None = None
+
+    def log(self, metrics: Mapping[str, Any], index: int) -> None:
+        """Record one log point of the seed at position ``index``; ``metrics`` holds scalars."""
+        with self.lock:
+            try:
+                self._write(self._seeds[index], scalars(metrics))
+            except Exception as error:
+                self.failure = self.failure or error
+                raise
+
+    def _write(self, seed: int, metrics: Mapping[str, float]) -> None:
+        windows = self._windows[seed]
+        previous = windows[-1].updates if windows else 0
+        record = as_record(seed, metrics, previous, time.monotonic() - self._start)
+        if windows and record.rows <= windows[-1].rows:
+            raise UserError(f"seed {seed}: row {record.rows} logged after row {windows[-1].rows}")
+        evaluations, records = self._writers[seed]
+        evaluations.write(as_evaluation(record).to_json())
+        records.write(record.to_json())
+        windows.append(record)
+        if all(len(each) >= len(windows) for each in self._windows.values()):
+            self._report(len(windows) - 1)
+
+    def _report(self, point: int) -> None:
+        """One line of progress, once every seed has logged its ``point``-th log point."""
+        done = [self._windows[seed][point] for seed in self._seeds]
+        last = max(done, key=lambda record: record.wall_s or 0.0)
+        wall = last.wall_s or 0.0
+        self._progress.write(Progress(last.rows, last.updates, wall).to_json())
+        means = " ".join(f"{record.eval_mean:.1f}" for record in done)
+        print(
+            f"ajax: row {last.rows} of {self._total}, {last.updates} updates, "
+            f"evaluation {means}, {wall:.0f} s",
+            flush=True,
+        )
+
+    def rows(self) -> dict[int, tuple[int, ...]]:
+        """Seed -> rows recorded so far."""
+        return {seed: tuple(record.rows for record in each) for seed, each in self._windows.items()}
+
+    def faults(self, metrics: Mapping[str, Any], expected: Sequence[int]) -> list[str]:
+        """What the records lack against the metrics that the finished call returned.
+
+        ``metrics``: arrays ``[seeds, log points]``, or ``[seeds, ticks]`` with NaN evaluations
+        between log points; ``expected``: the rows of the log points.
+        """
+        found = []
+        for position, seed in enumerate(self._seeds):
+            returned = metrics[_EVALUATION][position]
+            logged = np.isfinite(returned)
+            pairs = zip(metrics[_ROWS][position][logged], returned[logged], strict=True)
+            recorded = [(record.rows, record.eval_mean) for record in self._windows[seed]]
+            if recorded != [(int(rows), float(mean)) for rows, mean in pairs]:
+                found.append(f"seed {seed}: the records are not what the call returned")
+            if [rows for rows, _ in recorded] != list(expected):
+                found.append(f"seed {seed}: recorded {len(recorded)} of {len(expected)} log points")
+        return found
+
+    def close(self) -> None:
+        """Close the files."""
+        for writer in (self._progress, *(each for pair in self._writers.values() for each in pair)):
+            writer.close()
+
+
+def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Logged arrays of one element as Python numbers; float32 values keep every digit."""
+    return {name: getattr(value, "item", lambda v=value: v)() for name, value in metrics.items()}
+
+
+def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: float) -> Record:
+    """One line of ``records.jsonl``; ``previous`` is the number of updates at the last one."""
+    updates = int(metrics[_UPDATES])
+    train: dict[str, float | None] = {
+        name.removeprefix(_TRAIN): value
+        for name, value in metrics.items()
+        if name.startswith(_TRAIN) and name != _S2
+    }
+    return Record(
+        seed=seed,
+        rows=int(metrics[_ROWS]),
+        updates=updates,
+        side="ajax",
+        eval_mean=metrics[_EVALUATION],
+        eval_len_mean=metrics[_EVALUATION_LENGTH],
+        eval_returns=None,
+        s2_logged=metrics[_S2],
+        train=train,
+        train_raw=None,
+        retnorm=_normaliser(metrics),
+        wall_s=wall_s,
+        window_samples=updates - previous,
+    )
+
+
+def as_evaluation(record: Record) -> Evaluation:
+    """The line of ``evals.jsonl`` that goes with a record."""
+    return Evaluation(
+        seed=record.seed,
+        rows=record.rows,
+        updates=record.updates,
+        returns=None,
+        lengths=None,
+        mean=record.eval_mean,
+        len_mean=record.eval_len_mean,
+        wall_s=record.wall_s,
+    )
+
+
+def _normaliser(metrics: Mapping[str, float]) -> dict[str, float | None] | None:
+    """The return normaliser at this row; ``None`` where this Ajax offers no place to observe it."""
+    if NORMALISER_LOW not in metrics:
+        return None
+    low, high = metrics[NORMALISER_LOW], metrics[NORMALISER_HIGH]
+    return {"low": low, "high": high, "scale": max(1.0, high - low)}

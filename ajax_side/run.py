@@ -1,0 +1,165 @@
+"""``python -m ajax_side.run``: one Ajax run, all seeds in one vmapped call (protocol section 3)."""
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ajax_side.arms import PATCHES, apply_arm
+from ajax_side.identity import SRC_VARIABLE, Source, find_source, import_ajax
+from ajax_side.interrupt import end_on_signals
+from ajax_side.observers import add_return_normaliser, observe_log
+from ajax_side.recorder import Recorder
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.files import write_atomic, write_json
+from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
+from shared.protocol import AJAX_RELEASE, N_ENVS, checkpoints
+from shared.provenance import OUT_ROOT, REPO, package_versions
+
+if TYPE_CHECKING:  # it loads jax and Ajax, which must wait for their environment
+    from ajax_side.training import Plan
+
+#: Where Ajax and matplotlib would otherwise write into the user's home.
+_CACHES = REPO / ".work" / "cache"
+_FLAGS_VARIABLE = "AJAX_XLA_FLAGS"
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = parse()
+    check(options)
+    layout = RunLayout(options.out.resolve())
+    if layout.ajax_dir.exists():
+        raise UserError(f"{layout.ajax_dir} exists already: choose another --out, or move it away")
+    started = time.time()
+    set_environment()
+    source = find_source(options.ajax_root, options.ajax_version)
+    print(f"ajax: {source}, arm {options.arm}, seeds {options.seeds}", flush=True)
+    import_ajax(source)
+    patch = apply_arm(options.arm)
+    return run(options, layout, source, patch, started)
+
+
+def run(
+    options: argparse.Namespace,
+    layout: RunLayout,
+    source: Source,
+    patch: str | None,
+    started: float,
+) -> int:
+    """Train with everything in place; files are written as their content becomes known."""
+    from ajax_side import training
+
+    plan = training.Plan(
+        tuple(options.seeds), options.rows, options.every, options.episodes, options.tiny
+    )
+    agent = training.build_agent(plan)
+    recorder = Recorder(layout, plan.seeds, plan.rows)
+    observers = [observe_log(recorder.log), add_return_normaliser()]
+    config = training.describe(agent, plan)
+    config["run"] = describe_run(options, plan, source, observers)
+    write_json(layout.ajax_dir / AJAX_CONFIG, config)
+    if patch is not None:
+        write_atomic(layout.ajax_dir / PATCH, patch)
+    end_on_signals(recorder)
+    print("ajax: compiling, then training; a line follows at every log point", flush=True)
+    began = time.time()
+    try:
+        state, metrics = training.train(agent, plan, config["ring_rows"])
+    except Exception:
+        if recorder.failure is not None:
+            raise UserError(f"recording failed: {recorder.failure}") from None
+        raise
+    ended = time.time()
+    write_atomic(layout.ajax_dir / AJAX_FINAL, training.final_state(state, plan.seeds))
+    timing = {"t_start": started, "t_train": began, "t_end": ended, "train_s": ended - began}
+    write_json(layout.ajax_dir / TIMING, timing)
+    recorder.close()
+    faults = recorder.faults(metrics, checkpoints(plan.rows, plan.every))
+    for fault in faults:
+        print(f"ajax: {fault}", flush=True)
+    print(f"ajax: done, {ended - began:.0f} s of training", flush=True)
+    return EXIT_NO if faults else 0
+
+
+def describe_run(
+    options: argparse.Namespace, plan: "Plan", source: Source, observers: list[str | None]
+) -> dict[str, Any]:
+    """``run`` of ``config.json``: the command's arguments, and what ran."""
+    import jax
+
+    return {
+        "arm": options.arm,
+        "seeds": list(plan.seeds),
+        "rows": plan.rows,
+        "log_every": plan.every,
+        "eval_episodes": plan.episodes,
+        "out": f"<{OUT_ROOT}>/{AJAX_NAME}",
+        "tiny": plan.tiny,
+        # One vmapped call over all seeds: part of the protocol, it changes early numerics.
+        "mode": "vmap",
+        "jax": jax.__version__,
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        **source.record(),
+        "observers": [each for each in observers if each is not None],
+        "packages": package_versions(),
+    }
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ajax_side.run",
+        description="Train Ajax's DreamerV3 on CartPole, all seeds in one vmapped call, and write "
+        "OUT/ajax as protocol section 7 describes it. Runs inside the Ajax environment.",
+        epilog=f"Environment: {SRC_VARIABLE} names a src directory (as --ajax-root DIR does with "
+        f"DIR/src); {_FLAGS_VARIABLE} becomes XLA_FLAGS; AJAX_JAX_COMPILE_CACHE_DIR moves Ajax's "
+        "compilation cache from .work/cache/ajax of this project, AJAX_NO_COMPILE_CACHE=1 turns "
+        "it off.",
+    )
+    parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
+    parser.add_argument("--seeds", required=True, type=int, nargs="+", metavar="S")
+    parser.add_argument("--rows", required=True, type=int, help="rows of all 16 environments")
+    parser.add_argument("--every", required=True, type=int, help="rows between log points")
+    parser.add_argument("--episodes", required=True, type=int, help="episodes of an evaluation")
+    parser.add_argument("--out", required=True, type=Path, help="output directory of the round")
+    parser.add_argument("--tiny", action="store_true", help="tiny widths (smoke)")
+    parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="run DIR/src of a checkout")
+    parser.add_argument(
+        "--ajax-version",
+        default=AJAX_RELEASE,
+        metavar="V",
+        help="the installed release to expect (default: %(default)s)",
+    )
+    return parser.parse_args(arguments)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise :class:`UserError` for sizes that would end in another run than asked."""
+    if len(set(options.seeds)) != len(options.seeds) or min(options.seeds) < 0:
+        raise UserError(f"--seeds {options.seeds}: give different seeds, none negative")
+    for name in ("every", "rows", "episodes"):
+        if getattr(options, name) < 1:
+            raise UserError(f"--{name} {getattr(options, name)}: give a positive number")
+    if options.every % N_ENVS:
+        raise UserError(f"--every {options.every}: give a multiple of the {N_ENVS} environments")
+    if options.rows % options.every:
+        raise UserError(
+            f"--rows {options.rows}: give a multiple of --every {options.every}, so that the run "
+            "ends at a log point"
+        )
+
+
+def set_environment() -> None:
+    """Set what jax, Ajax and matplotlib read when they are imported (protocol section 1)."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if (flags := os.environ.get(_FLAGS_VARIABLE)) is not None:
+        os.environ["XLA_FLAGS"] = flags
+    if not os.environ.get("AJAX_NO_COMPILE_CACHE"):
+        os.environ.setdefault("AJAX_JAX_COMPILE_CACHE_DIR", str(_CACHES / "ajax"))
+    os.environ.setdefault("MPLCONFIGDIR", str(_CACHES / "matplotlib"))
+
+
+if __name__ == "__main__":
+    run_command(main)
