@@ -1,0 +1,151 @@
+"""``launch_info.txt``: when, on what and from which revisions a round was started (section 7).
+
+The file holds one block of ``key: value`` lines per start. Every block that this project writes
+begins with ``format:``; a second start (the other side, on another machine) appends its own, and
+two machines' files put one after the other are such a file again. The published rounds' files are
+one block without ``format:``; of them the ``reference:`` and ``ajax:`` lines are known.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import RecordError
+from shared.files import read_text, write_atomic
+from shared.protocol import SIDES, Side
+from shared.provenance import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
+
+FORMAT = 1
+FORMAT_KEY = "format"
+#: Key of the line that identifies this project's own code.
+PROJECT = "project"
+DIFF_KEY = "uncommitted diff vs HEAD sha1"
+#: sha1 of nothing: what the published rounds recorded for a checkout without changes.
+EMPTY_DIFF = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+
+_ROOTS = {"reference": REFERENCE_ROOT, "ajax": AJAX_ROOT, PROJECT: REPO_ROOT}
+_COMMIT = re.compile(r"^(?:(?P<root>\S.*) )?@ (?P<commit>[0-9a-f]{7,40})\b")
+_RELEASE = re.compile(r"^(?P<name>[A-Za-z0-9][\w.\-]*) (?P<version>\d[\w.+!]*)$")
+_YES_NO = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class Revision:
+    """Which code a line names: a checkout's ``commit``, or a release's name, version and digest.
+
+    ``dirty`` is ``None`` where it was not recorded. A tree that is no git checkout has neither
+    commit nor distribution.
+    """
+
+    commit: str | None = None
+    dirty: bool | None = None
+    diff_sha1: str | None = None
+    distribution: Mapping[str, str] | None = None
+
+    def line(self, key: str) -> str:
+        """The value of the line ``key`` (``reference``, ``ajax`` or ``project``)."""
+        if self.distribution is not None:
+            release = self.distribution
+            return f"{release['name']} {release['version']}; digest sha256: {release['digest']}"
+        root = f"<{_ROOTS[key]}>"
+        if self.commit is None:
+            return f"{root}; no git checkout"
+        diff = f"; {DIFF_KEY}: {self.diff_sha1}" if self.diff_sha1 is not None else ""
+        dirty = "" if self.dirty is None else f"; dirty: {'yes' if self.dirty else 'no'}"
+        return f"{root} @ {self.commit}{diff}{dirty}"
+
+
+def parse_revision(value: str) -> Revision:
+    """The revision that a line's value names, as far as it can be read."""
+    head, *rest = value.split("; ")
+    clauses = dict(part.split(": ", 1) for part in rest if ": " in part)
+    if match := _COMMIT.match(head):
+        diff = clauses.get(DIFF_KEY)
+        dirty = _YES_NO.get(clauses.get("dirty", ""))
+        if dirty is None and diff is not None:
+            dirty = diff != EMPTY_DIFF
+        return Revision(match["commit"], dirty, diff)
+    if match := _RELEASE.match(head):
+        digest = clauses.get("digest sha256", "")
+        return Revision(distribution={**match.groupdict(), "digest": digest})
+    return Revision()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a round, or of one side of it: the block's fields in the order of the file."""
+
+    fields: Mapping[str, str]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides that this start ran; both where the block does not say."""
+        named = self.fields.get("sides", "").split()
+        return tuple(side for side in SIDES if side in named) or SIDES
+
+    def revision(self, key: str) -> Revision | None:
+        """Revision on the line ``reference``, ``ajax`` or ``project``; ``None`` without one."""
+        value = self.fields.get(key)
+        return None if value is None else parse_revision(value)
+
+    def number(self, key: str) -> int | None:
+        """A whole number such as ``rows`` or ``every``; ``None`` where the block has none."""
+        value = self.fields.get(key, "").strip()
+        return int(value) if re.fullmatch(r"\d+", value) else None
+
+
+def format_launch(fields: Mapping[str, str]) -> str:
+    """One block: ``format:`` and the fields, one line each.
+
+    Raises ``ValueError`` for a key or value that would not read back: this is the caller's bug.
+    """
+    lines = {FORMAT_KEY: str(FORMAT), **fields}
+    for key, value in lines.items():
+        if ":" in key or key != key.strip() or len(f"{key}{value}.".splitlines()) != 1:
+            raise ValueError(f"launch_info field {key!r}: {value!r} is not one line")
+    return "".join(f"{key}: {value}".rstrip() + "\n" for key, value in lines.items())
+
+
+def append_launch(path: Path, fields: Mapping[str, str]) -> None:
+    """Add one block to the file, which appears or changes in one step."""
+    before = f"{path.read_text(encoding='utf-8').rstrip()}\n\n" if path.exists() else ""
+    write_atomic(path, before + format_launch(fields))
+
+
+def parse_launches(text: str, where: str) -> tuple[Launch, ...]:
+    """The starts that ``text`` records, in its order; lines without a colon are passed over.
+
+    Raises :class:`RecordError` for an unknown format; ``where`` names the file in it.
+    """
+    blocks: list[dict[str, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, colon, value = line.partition(":")
+        if not colon:
+            continue
+        key, value = key.strip(), value.strip()
+        if key == FORMAT_KEY:
+            if value != str(FORMAT):
+                raise RecordError(
+                    f"{where}:{number}: format {value} is unknown (this version reads {FORMAT} "
+                    "and the published one); update this project"
+                )
+            blocks.append({})
+        if not blocks:
+            blocks.append({})
+        blocks[-1][key] = value
+    return tuple(Launch(block) for block in blocks)
+
+
+def read_launches(path: Path) -> tuple[Launch, ...]:
+    """The starts recorded in the file ``path``, oldest first. Raises :class:`RecordError`."""
+    launches = parse_launches(read_text(path), str(path))
+    if not launches:
+        raise RecordError(f"{path}: holds no 'key: value' line; restore the file")
+    return launches
+
+
+def side_revision(launches: Sequence[Launch], side: Side) -> Revision | None:
+    """Revision of ``side`` in the last start that ran it; ``None`` where none names one."""
+    found = (launch.revision(side) for launch in launches if side in launch.sides)
+    return next((each for each in reversed(list(found)) if each is not None), None)
