@@ -1,0 +1,181 @@
+"""``python -m ref_side.run``: one seed of the reference, recorded as protocol section 7 says."""
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ref_side.arms import PATCHES, patch_text
+from ref_side.imports import import_reference
+from ref_side.interrupt import end_at_once
+from shared.checkout import Checkout, verify_checkout
+from shared.errors import UserError, run_command
+from shared.files import write_atomic, write_json
+from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
+from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, obtain_checkout
+from shared.protocol import N_ENVS, REFERENCE_REMOTE
+from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
+
+if TYPE_CHECKING:  # it imports the reference, which must be verified first
+    from ref_side.session import Settings
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    began = time.time()
+    options = parse()
+    check(options)
+    directory = RunLayout(options.out.resolve()).reference_dir(options.seed)
+    if directory.exists():
+        raise UserError(f"{directory} exists already; choose another --out, or move it away")
+    checkout = obtain_checkout(options.checkout, options.remote)
+    import_reference(checkout)
+    from ref_side.session import Settings
+
+    settings = Settings(
+        arm=options.arm,
+        seed=options.seed,
+        rows=options.rows,
+        every=options.every,
+        episodes=options.episodes,
+        progress_every=options.progress_every,
+        tiny=options.tiny,
+        directory=directory,
+        began=began,
+    )
+    run(settings, checkout)
+    # What was imported late must have been the pinned code too.
+    verify_checkout(checkout.root, checkout.commit)
+    return 0
+
+
+def run(settings: "Settings", checkout: Checkout) -> None:
+    """Write what is known beforehand, train, and write the timing."""
+    from ref_side.recorder import Recorder
+    from ref_side.session import Session
+
+    directory = settings.directory
+    directory.mkdir(parents=True)
+    end_at_once()  # until the loop starts
+    describe(settings, checkout)
+    print(f"{directory.name}: arm {settings.arm}, building and compiling", flush=True)
+    recorder = Recorder(directory, settings.seed, settings.rows, settings.began)
+    session = Session(settings, recorder)
+    try:
+        session.run()
+    finally:
+        recorder.close()
+    write_json(directory / TIMING, session.timing)
+    print(f"{directory.name}: done after {session.timing['total_s']:.0f} s", flush=True)
+
+
+def describe(settings: "Settings", checkout: Checkout) -> None:
+    """Write ``config.yaml``, ``run_args.json`` and the arm's ``PATCH.txt``."""
+    from ref_side.session import resolve
+
+    roots = Roots(**{REFERENCE_ROOT: checkout.root, OUT_ROOT: settings.directory.parent})
+    logdir = roots.record(settings.directory)
+    resolve(settings.overrides(logdir)).save(settings.directory / REFERENCE_CONFIG)
+    write_json(settings.directory / REFERENCE_ARGUMENTS, arguments(settings, checkout, roots))
+    patch = patch_text(settings.arm)
+    if patch is not None:
+        write_atomic(settings.directory / PATCH, patch)
+
+
+def arguments(settings: "Settings", checkout: Checkout, roots: Roots) -> Mapping[str, Any]:
+    """Content of ``run_args.json``: the command's arguments, and what ran."""
+    import dreamerv3.agent
+    import embodied
+    import jax
+
+    out = roots.record(settings.directory)
+    return {
+        "seed": settings.seed,
+        "arm": settings.arm,
+        "rows": settings.rows,
+        "eval_every": settings.every,
+        "eval_episodes": settings.episodes,
+        "progress_every": settings.progress_every,
+        "out": out,
+        "tiny": settings.tiny,
+        "overrides": settings.overrides(out),
+        "jax": jax.__version__,
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "agent_file": roots.record(Path(dreamerv3.agent.__file__)),
+        "embodied_file": roots.record(Path(embodied.__file__)),
+        "reference_commit": checkout.commit,
+        # Its files were compared with the commit, one by one, before the first import.
+        "reference_dirty": False,
+        "python": platform.python_version(),
+        "packages": package_versions(),
+    }
+
+
+def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ref_side.run",
+        description="Train the reference DreamerV3 on CartPole with one seed and write OUT/ref_s<S> "
+        "as protocol section 7 describes it. Runs inside the reference environment; the checkout "
+        "is verified against its pinned commit first and never written to.",
+        epilog="Set JAX_PLATFORMS=cpu. XLA_FLAGS and jax's compilation cache variables are honoured.",
+    )
+    parser.add_argument(
+        "--checkout",
+        "--reference-checkout",
+        type=Path,
+        metavar="DIR",
+        help=f"the reference checkout (default: ${CHECKOUT_VARIABLE}, else "
+        f"{DEFAULT_CHECKOUT.relative_to(REPO)} of this project, cloned if missing)",
+    )
+    parser.add_argument(
+        "--remote",
+        "--reference-remote",
+        default=REFERENCE_REMOTE,
+        metavar="URL",
+        help="where to clone from (default: %(default)s)",
+    )
+    parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
+    parser.add_argument("--seed", required=True, type=int, metavar="S", help="seed of the run")
+    parser.add_argument(
+        "--rows", required=True, type=int, metavar="N", help="rows of all 16 environments together"
+    )
+    parser.add_argument(
+        "--every", required=True, type=int, metavar="K", help="rows between evaluations"
+    )
+    parser.add_argument(
+        "--episodes", type=int, default=10, metavar="E", help="episodes of an evaluation (10)"
+    )
+    parser.add_argument(
+        "--progress-every", type=int, default=160, metavar="K", help="rows between progress (160)"
+    )
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="OUT", help="output directory of the round"
+    )
+    parser.add_argument("--tiny", action="store_true", help="tiny widths (smoke)")
+    return parser.parse_args(given)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise ``UserError`` for sizes that would end in another run than asked."""
+    if options.seed < 0:
+        raise UserError(f"--seed {options.seed}: give a number that is not negative")
+    if options.episodes < 1:
+        raise UserError(f"--episodes {options.episodes}: give a positive number")
+    for name in ("rows", "every", "progress_every"):
+        value = getattr(options, name)
+        if value < 1 or value % N_ENVS:
+            flag = name.replace("_", "-")
+            raise UserError(f"--{flag} {value}: give a positive multiple of {N_ENVS} environments")
+    if options.rows % options.every:
+        raise UserError(
+            f"--rows {options.rows}: give a multiple of --every {options.every}, so that the run "
+            "ends at a checkpoint"
+        )
+
+
+if __name__ == "__main__":
+    run_command(main)

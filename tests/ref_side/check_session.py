@@ -1,0 +1,196 @@
+"""A whole run of the stock loop, its network replaced by random actions: seconds, not minutes.
+
+The smoke session runs the same with the real agent.
+"""
+
+import json
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import dreamerv3
+import dreamerv3.main
+import embodied
+import jax.numpy as jnp
+import numpy as np
+from ruamel.yaml import YAML
+
+from ref_side.evaluation import Outcome
+from ref_side.recorder import Recorder, return_normaliser
+from ref_side.session import Session, Settings, resolve
+from shared.configuration import flatten, reference_overrides, reference_resolved
+from shared.protocol import updates
+from shared.records import Episode, Evaluation, Progress, Record, check_episode, read_rows
+
+ROWS, EVERY = 1600, 400
+
+
+class RandomAgent(embodied.RandomAgent):  # type: ignore[misc]
+    """Random actions; ``train`` returns, as the real one, the metrics of the update before."""
+
+    configs = dreamerv3.Agent.configs
+
+    def __init__(self, obs_space: Any, act_space: Any, config: Any) -> None:
+        super().__init__(obs_space, act_space)
+        self.updates = embodied.Counter()
+        retnorm = {"low": jnp.float32(-1.0), "high": jnp.float32(2.5)}
+        self.params = {f"agent/retnorm/{name}/value": each for name, each in retnorm.items()}
+        self._pending: dict[str, Any] = {}
+
+    def train(self, data: Any, carry: Any = ()) -> Any:
+        assert data["vector"].shape == (16, 65, 4)
+        metrics, number = self._pending, int(self.updates)
+        self._pending = {
+            "vector_loss": np.float32(number),
+            "ret/std": np.float32(3.0),
+            "ret_normed/std": np.float32(1.5),
+            "opt_param_count": np.float32(7.0),
+            "act/action/dist": np.zeros(2),
+        }
+        self.updates.increment()
+        return {}, carry, metrics
+
+
+class Running(unittest.TestCase):
+    """One run of 1600 rows, shared by the tests."""
+
+    directory: Path
+    session: Session
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.directory = Path(folder.name) / "ref_s3"
+        cls.directory.mkdir()
+        settings = Settings(
+            arm="stock",
+            seed=3,
+            rows=ROWS,
+            every=EVERY,
+            episodes=2,
+            progress_every=160,
+            tiny=True,
+            directory=cls.directory,
+            began=time.time(),
+        )
+        recorder = Recorder(cls.directory, 3, ROWS, settings.began)
+        evaluation = mock.patch.object(
+            Session, "_evaluate", lambda session: Outcome((20.0, 30.0), (20, 30))
+        )
+        with mock.patch.object(dreamerv3, "Agent", RandomAgent), evaluation:
+            cls.session = Session(settings, recorder)
+            cls.session.run()
+        recorder.close()
+
+    def test_records_are_at_the_protocols_rows_and_updates(self) -> None:
+        for name, kind in (("records.jsonl", Record), ("evals.jsonl", Evaluation)):
+            found = read_rows(self.directory / name, kind)
+            self.assertEqual([row.rows for row in found], [400, 800, 1200, 1600])
+            self.assertEqual([row.updates for row in found], [0, 0, 81, 281])
+            self.assertEqual([row.updates for row in found], [updates(row.rows) for row in found])
+
+    def test_a_window_holds_the_updates_up_to_the_one_before_the_last(self) -> None:
+        windows = read_rows(self.directory / "records.jsonl", Record)
+        self.assertEqual([row.window_samples for row in windows], [0, 0, 80, 200])
+        self.assertEqual(windows[0].train_raw, {})
+        self.assertAlmostEqual((windows[2].train_raw or {})["vector_loss"], np.mean(range(80)))
+        self.assertAlmostEqual(
+            (windows[3].train_raw or {})["vector_loss"], np.mean(range(80, 280))
+        )
+
+    def test_metrics_are_recorded_under_both_names(self) -> None:
+        last = read_rows(self.directory / "records.jsonl", Record)[-1]
+        raw = last.train_raw or {}
+        self.assertEqual(last.train["rec_loss"], raw["vector_loss"])
+        self.assertEqual(last.train["retnorm_scale_derived"], 2.0)
+        self.assertEqual(last.train["n_updates"], 281)
+        self.assertEqual(raw["opt_param_count"], 7.0)
+        self.assertNotIn("opt_param_count", last.train)
+        self.assertNotIn("act/action/dist", raw)
+        self.assertEqual(last.retnorm, {"low": -1.0, "high": 2.5, "scale": 3.5})
+        self.assertEqual(last.eval_mean, 25.0)
+        self.assertEqual(last.eval_returns, (20.0, 30.0))
+
+    def test_episodes_tile_the_rows_of_every_worker(self) -> None:
+        episodes = read_rows(self.directory / "episodes.jsonl", Episode)
+        self.assertEqual([check_episode(each) for each in episodes], [None] * len(episodes))
+        self.assertEqual({each.worker for each in episodes}, set(range(16)))
+        for worker in range(16):
+            mine = [each for each in episodes if each.worker == worker]
+            ends = np.cumsum([each.length + 1 for each in mine]) - 1
+            self.assertEqual([each.row_last for each in mine], ends.tolist())
+            self.assertLessEqual(mine[-1].row_last, ROWS // 16)
+
+    def test_the_flush_is_counted(self) -> None:
+        episodes = read_rows(self.directory / "episodes.jsonl", Episode)
+        flushed = [each for each in episodes if each.row_last == ROWS // 16]
+        self.assertEqual(self.session.timing["flush_episodes"], len(flushed))
+
+    def test_timing_has_the_protocols_keys_in_their_order(self) -> None:
+        timing = self.session.timing
+        expected = (
+            "t_start t_loop_start first_update_step t_first_update flush_episodes t_end "
+            "build_and_compile_s total_s observer_s evaluation_s"
+        )
+        self.assertEqual(list(timing), expected.split())
+        self.assertEqual(timing["first_update_step"], 1040)
+        moments = [timing[f"t_{name}"] for name in ("start", "loop_start", "first_update", "end")]
+        self.assertEqual(moments, sorted(moments))
+        self.assertLess(0.0, timing["observer_s"])
+        self.assertLess(timing["observer_s"], timing["total_s"])
+
+    def test_progress_is_every_160_rows(self) -> None:
+        progress = read_rows(self.directory / "progress.jsonl", Progress)
+        self.assertEqual([row.rows for row in progress], list(range(160, ROWS + 1, 160)))
+        self.assertEqual([row.updates for row in progress], [updates(row.rows) for row in progress])
+
+    def test_lines_are_strict_json(self) -> None:
+        for path in self.directory.glob("*.jsonl"):
+            for line in path.read_text().splitlines():
+                json.loads(line, parse_constant=self.fail)
+
+    def test_the_stock_driver_is_back(self) -> None:
+        self.assertEqual(embodied.Driver.__module__, "embodied.core.driver")
+
+
+class Normaliser(unittest.TestCase):
+    """The return normaliser's scale."""
+
+    def test_it_is_at_least_one(self) -> None:
+        for low, high, scale in ((0.0, 0.0, 1.0), (-0.2, 0.3, 1.0), (-1.0, 4.0, 5.0)):
+            names = {"agent/retnorm/low/value": low, "agent/retnorm/high/value": high}
+            found = return_normaliser({name: jnp.float32(value) for name, value in names.items()})
+            self.assertAlmostEqual(found["scale"], scale, places=6)
+
+
+class Configuration(unittest.TestCase):
+    """The resolved configuration against the protocol's table and the stock main module."""
+
+    def test_resolved_values_are_the_protocols(self) -> None:
+        for tiny in (False, True):
+            asked = {"seed": 2, "rows": 20000, "logdir": "somewhere", "tiny": tiny}
+            found = flatten(dict(resolve(reference_overrides(**asked))))
+            for name, value in reference_resolved(**asked).items():
+                self.assertEqual(found[name], value, name)
+
+    def test_the_stock_main_module_would_run_with_the_same(self) -> None:
+        """Its ``main`` is given the overrides as flags; the loop is caught when it is called."""
+        with tempfile.TemporaryDirectory() as folder:
+            overrides = reference_overrides(seed=1, rows=1600, logdir=f"{folder}/run", tiny=True)
+            flags = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
+            with mock.patch.object(embodied.run, "train") as loop:
+                dreamerv3.main.main(flags)
+            stock = loop.call_args.args[4]
+            saved = YAML(typ="safe").load(Path(f"{folder}/run/config.yaml").read_text())
+        config = resolve(overrides)
+        self.assertEqual(config.flat, embodied.Config(saved).flat)
+        settings = mock.Mock(arm="stock", overrides=lambda logdir: overrides, directory="", began=0)
+        with mock.patch.object(embodied.run, "train") as loop:
+            session = Session(settings, mock.Mock())
+            with mock.patch.object(session, "_finish"):
+                session.run()
+        self.assertEqual(loop.call_args.args[4].flat, stock.flat)
