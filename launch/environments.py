@@ -33,8 +33,8 @@ LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one 
 _NETWORK_DEFAULTS = {
     "UV_HTTP_RETRIES": "1",
     "UV_HTTP_CONNECT_TIMEOUT": "5",
-    "UV_HTTP_TIMEOUT": "20",
 }
+_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_NO_INDEX", "UV_OFFLINE")
 _UNREACHABLE = re.compile(
     r"Failed to fetch|error sending request|network was disabled|dns error|timed out"
     r"|connect error|os error 10[14]|os error 11[0-3]"
@@ -153,10 +153,14 @@ def _run_uv(command: list[str], extra: Mapping[str, str], log: Path) -> str | No
 
 
 def _index_of_pip() -> str | None:
-    """The package index that pip is set up with, which uv does not read."""
-    told = os.environ.get("PIP_INDEX_URL")
-    if told:
-        return told
+    """The index that pip, which may have installed nox, is set up with; uv does not read it.
+
+    None where uv has been told of an index in the environment: that one is meant.
+    """
+    if any(os.environ.get(name) for name in _INDEX_VARIABLES):
+        return None
+    if os.environ.get("PIP_INDEX_URL"):
+        return os.environ["PIP_INDEX_URL"]
     listing = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True
     )

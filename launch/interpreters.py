@@ -81,7 +81,7 @@ def probe(executable: Path) -> Interpreter | None:
             check=True,
         )
         path, version, implementation, abiflags, machine = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
     if implementation != "cpython" or abiflags:
         return None

@@ -1,0 +1,292 @@
+"""Environments are built whole or not at all, reused at once, and fail in one line.
+
+All but one of these tests install a planted package from an index that they serve themselves, with
+an empty uv cache: real uv, real HTTP, no network. The last one needs the real index; it skips where
+that is out of reach, unless COMPARISON_NO_SKIP=1 turns the skip into a failure.
+"""
+
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from launch import environments
+from launch.environments import LEFTOVER_SECONDS, ensure, ensure_environment
+from launch.interpreters import find_interpreter
+from launch.packages import ANALYSIS_PYTHONS, ENVIRONMENTS, Environment, PackageList
+from shared.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
+PLANTED = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
+DEAD_INDEX = "http://user:secret@127.0.0.1:9/simple"
+BUILD = """
+import sys
+from pathlib import Path
+from launch.environments import ensure_environment
+from launch.packages import ANALYSIS_PYTHONS, Environment, PackageList
+planted = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
+print(ensure_environment(planted, Path(sys.argv[1])))
+"""
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def plant_wheel(folder: Path) -> str:
+    """Put a package ``planted`` 1.0 into an index's folder; its sha256."""
+    folder.mkdir(parents=True)
+    wheel = folder / "planted-1.0-py3-none-any.whl"
+    info = "planted-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("planted.py", "ANSWER = 42\n")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(
+            f"{info}/RECORD", f"planted.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n"
+        )
+    (folder / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def write_list(root: Path, digest: str, version: str = "1.0") -> None:
+    (root / "list.txt").write_text(f"planted=={version} \\\n    --hash=sha256:{digest}\n")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[ThreadingHTTPServer]:
+    """A running package index with one package; ``tmp_path / "sha256"`` holds its digest."""
+    digest = plant_wheel(tmp_path / "index" / "simple" / "planted")
+    (tmp_path / "sha256").write_text(digest)
+    handler = partial(QuietHandler, directory=str(tmp_path / "index"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def project(tmp_path: Path, index: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository root with a list of one package, the index that serves it, an empty cache."""
+    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{index.server_port}/simple")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    root = tmp_path / "project"
+    root.mkdir()
+    write_list(root, (tmp_path / "sha256").read_text())
+    return root
+
+
+def answer(python: Path) -> str:
+    done = subprocess.run(
+        [str(python), "-c", "import planted; print(planted.ANSWER)"], capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def fails(root: Path, environment: Environment = PLANTED) -> str:
+    """The one line with which building fails; nothing of the build may remain."""
+    with pytest.raises(UserError) as caught:
+        ensure_environment(environment, root)
+    folder = root / ".work" / "env"
+    assert not folder.is_dir() or {entry.suffix for entry in folder.iterdir()} <= {".log"}
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def start_build(root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILD, str(root)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_built_once_then_reused_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = ensure_environment(PLANTED, project)
+    assert answer(python) == "42"
+    monkeypatch.setattr(environments, "find_uv", lambda: pytest.fail("uv was called again"))
+    begun = time.monotonic()
+    assert ensure_environment(PLANTED, project) == python
+    assert time.monotonic() - begun < 0.5
+
+
+def test_a_changed_list_makes_another_environment(project: Path) -> None:
+    first = ensure_environment(PLANTED, project)
+    with (project / "list.txt").open("a") as stream:
+        stream.write("# a comment changes nothing\n")
+    assert ensure_environment(PLANTED, project) == first
+    list_file = project / "list.txt"
+    list_file.write_text(list_file.read_text().replace("\n#", f" \\\n --hash=sha256:{'0' * 64}\n#"))
+    assert ensure_environment(PLANTED, project) != first
+    assert answer(first) == "42"
+
+
+def test_a_wrong_hash_is_refused(project: Path) -> None:
+    write_list(project, "0" * 64)
+    line = fails(project)
+    assert "planted==1.0 does not have a hash that list.txt gives" in line
+    assert "nothing was installed" in line
+
+
+def test_a_version_that_the_index_lacks_is_named(project: Path) -> None:
+    write_list(project, "0" * 64, version="2.0")
+    assert "planted==2.0" in fails(project)
+
+
+@pytest.mark.parametrize("variable", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
+def test_an_index_out_of_reach_fails_within_seconds(
+    project: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("UV_DEFAULT_INDEX")
+    monkeypatch.setenv(variable, DEAD_INDEX)
+    begun = time.monotonic()
+    line = fails(project)
+    assert time.monotonic() - begun < 10
+    assert "no package index within reach at http://127.0.0.1:9;" in line
+    assert "set UV_DEFAULT_INDEX" in line
+    assert "secret" not in line + (project / ".work/env/planted.log").read_text()
+
+
+def test_what_uv_has_cached_needs_no_index(project: Path, index: ThreadingHTTPServer) -> None:
+    ensure_environment(PLANTED, project)
+    shutil.rmtree(project / ".work")
+    index.shutdown()
+    index.server_close()
+    assert answer(ensure_environment(PLANTED, project)) == "42"
+
+
+def test_pips_index_serves_where_uvs_own_is_out_of_reach(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", os.environ["UV_DEFAULT_INDEX"])
+    monkeypatch.delenv("UV_DEFAULT_INDEX")
+    settings = tmp_path / "uv.toml"
+    settings.write_text(f'[[index]]\nurl = "{DEAD_INDEX}"\ndefault = true\n')
+    monkeypatch.setenv("UV_CONFIG_FILE", str(settings))
+    assert answer(ensure_environment(PLANTED, project)) == "42"
+
+
+def test_missing_interpreter_names_the_environment(project: Path) -> None:
+    wanting = Environment("wanting", "", ("3.99",), PLANTED.lists)
+    assert fails(project, wanting).startswith("environment 'wanting': no Python 3.99 found")
+
+
+def test_a_folder_that_cannot_be_written_is_named(project: Path) -> None:
+    (project / ".work").write_text("in the way")
+    assert f"cannot write {project / '.work' / 'env'}" in fails(project)
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_CACHE_DIR", "/dev/null/cache")
+    assert "/dev/null/cache" in fails(project)
+
+
+def test_a_killed_build_does_not_count(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, monkeypatch.context() as patch:
+        patch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        builder = start_build(project)
+        silent.settimeout(30)
+        silent.accept()  # uv waits for an answer, in the midst of the build
+        os.killpg(builder.pid, signal.SIGKILL)
+        builder.communicate()
+    folder = project / ".work" / "env"
+    left = list(folder.glob("planted-*.building-*"))
+    assert left
+    python = ensure_environment(PLANTED, project)
+    assert answer(python) == "42"
+    assert python.parent.parent not in left
+    for path in left:
+        os.utime(path, (time.time() - LEFTOVER_SECONDS - 60,) * 2)
+    shutil.rmtree(python.parent.parent)
+    ensure_environment(PLANTED, project)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        python.parent.parent.name,
+        "planted.log",
+    ]
+
+
+def test_two_builders_at_once_end_with_one_environment(project: Path) -> None:
+    builders = [start_build(project) for _ in range(3)]
+    outputs = [builder.communicate() for builder in builders]
+    assert [builder.returncode for builder in builders] == [0, 0, 0], outputs
+    assert len({out for out, _ in outputs}) == 1
+    assert answer(Path(outputs[0][0].strip())) == "42"
+    homes = [path for path in (project / ".work" / "env").iterdir() if path.is_dir()]
+    assert len(homes) == 1
+
+
+@pytest.mark.parametrize("damage", ["ready.json", "bin/python"])
+def test_a_damaged_environment_is_built_again(project: Path, damage: str) -> None:
+    python = ensure_environment(PLANTED, project)
+    (python.parent.parent / damage).unlink()
+    assert ensure_environment(PLANTED, project) == python
+    assert answer(python) == "42"
+
+
+def command(*options: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "launch.environments", *options]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_command_lists_explains_and_refuses() -> None:
+    listed = command("--list")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(ENVIRONMENTS)
+    assert command("--help").returncode == 0
+    unknown = command("analysis", "nonesuch")
+    assert unknown.returncode == 2
+    assert unknown.stderr.splitlines()[-1].startswith("error: no environment is called 'nonesuch'")
+    assert command().returncode == 2
+
+
+@pytest.mark.parametrize("minor", ANALYSIS_PYTHONS)
+def test_analysis_installs_on_every_python(tmp_path: Path, minor: str) -> None:
+    """The one list serves all three; wheels come from the index or from uv's cache."""
+    try:
+        interpreter = find_interpreter((minor,))
+    except UserError as error:
+        pytest.skip(f"one Python fewer to show it on: {error}")
+    for path in ROOT.glob("constraints-*.txt"):
+        shutil.copy(path, tmp_path)
+    listed = ENVIRONMENTS["analysis"]
+    try:
+        python = ensure_environment(Environment("only", "", (minor,), listed.lists), tmp_path)
+    except UserError as error:
+        if "no package index within reach" in str(error) and not os.environ.get(
+            "COMPARISON_NO_SKIP"
+        ):
+            pytest.skip(str(error))
+        raise
+    imports = (
+        "import matplotlib.pyplot, numpy, scipy.stats, sys, yaml; print(sys.version.split()[0])"
+    )
+    done = subprocess.run([str(python), "-c", imports], capture_output=True, text=True)
+    assert done.stdout.strip() == interpreter.version, done.stderr
+
+
+def test_ensure_refuses_an_unknown_name() -> None:
+    with pytest.raises(UserError, match=r"choose from reference, ajax, analysis, dev"):
+        ensure("nonesuch")
