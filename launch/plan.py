@@ -7,38 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from launch.after import Command, Comparison, comparisons, scan
+from launch.places import Places
 from shared import layout
 from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SIDES, Round, Side, updates
 
-
-@dataclass(frozen=True)
-class Places:
-    """Where a round's parts lie; every path is absolute, because the processes run elsewhere.
-
-    ``ajax_root`` is a checkout given as an option, ``ajax_src`` the ``src`` that AJAX_SRC names;
-    with neither the installed release runs. ``against`` is round 1's directory for round 2.
-    """
-
-    repo: Path
-    out: Path
-    checkout: Path
-    reference_python: Path
-    ajax_python: Path
-    analysis_python: Path
-    against: Path
-    ajax_root: Path | None = None
-    ajax_src: Path | None = None
-
-    @property
-    def ajax_source(self) -> Path | None:
-        """The ``src`` directory that Ajax is imported from; ``None`` for the release."""
-        return self.ajax_root / "src" if self.ajax_root is not None else self.ajax_src
+#: Variable with which a user sets one side's XLA flags (protocol section 1).
+XLA_FLAGS_VARIABLE: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One process of a round. ``env`` is added to what :func:`child_environment` keeps."""
+    """One process of a round. ``env`` is added to what :func:`child_environment` keeps.
+
+    ``directory`` and ``expected_files`` are what it must leave behind; ``expected_s`` is roughly
+    how many seconds it takes, from which only the order of the processes follows.
+    """
 
     name: str
     side: Side
@@ -46,35 +31,9 @@ class Job:
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
-    #: What it creates below the output directory, and the files that it must leave there.
     directory: Path
     expected_files: tuple[Path, ...]
-    #: Rough seconds it takes; only the order of the jobs follows from it.
     expected_s: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One comparison of two directories' sides; ``own`` is the round's comparison with itself."""
-
-    name: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    reference_root: Path
-    ajax_root: Path
-    own: bool = True
-
-    def lacks(self) -> tuple[str, ...]:
-        """What must be run before this comparison can say anything, from the files there are."""
-        roots: dict[Side, Path] = {"reference": self.reference_root, "ajax": self.ajax_root}
-        return tuple(f"{side} in {roots[side]}" for side in SIDES if not has_side(roots[side], side))
-
-
-def has_side(root: Path, side: Side) -> bool:
-    """Whether ``root`` holds a seed of ``side`` with at least one evaluation."""
-    run = RunLayout(root)
-    paths = [run.seed_dir(side, seed) / layout.EVALUATIONS for seed in run.seeds(side)]
-    return any(path.is_file() for path in paths)
 
 
 @dataclass(frozen=True)
@@ -86,36 +45,23 @@ class Plan:
     out: Path
     jobs: tuple[Job, ...]
     comparisons: tuple[Comparison, ...]
-    scan: Comparison | None
+    scan: Command
     departures: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A cross comparison: this round's ``own`` side with the other side of round ``other``."""
+#: Inherited variables that could change what a process computes, as a user's JAX_ENABLE_X64 or
+#: PYTHONOPTIMIZE would, by prefix. The plan sets what it needs of them.
+DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON")
+#: Variables that the launcher has read already: their values are in the plan.
+READ_BY_LAUNCHER = ("DREAMERV3_REF", "AJAX_SRC", *XLA_FLAGS_VARIABLE.values())
 
-    name: str
-    own: Side
-    other: int = 1
-
-
-#: Pre-registered pairs by round (protocol section 2): the same expectation on both sides.
-PAIRS: dict[int, tuple[Pair, ...]] = {2: (Pair("pairE", "reference"), Pair("pairR", "ajax"))}
-
-#: Inherited variables with these prefixes could change what a process computes: a user's
-#: JAX_ENABLE_X64 or PYTHONOPTIMIZE would. The plan sets what it needs of them.
-DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON", "AJAX_", "DREAMERV3_")
-
-_BOTH_SIDES = (layout.EVALUATIONS, layout.RECORDS)
+_PER_SEED = (layout.EVALUATIONS, layout.RECORDS)
 _REFERENCE_FILES = (
-    layout.REFERENCE_CONFIG,
-    layout.REFERENCE_ARGUMENTS,
-    layout.TIMING,
-    *_BOTH_SIDES,
+    *(layout.REFERENCE_CONFIG, layout.REFERENCE_ARGUMENTS, layout.TIMING, layout.PROGRESS),
+    *_PER_SEED,
     layout.EPISODES,
-    layout.PROGRESS,
 )
-_AJAX_FILES = (layout.AJAX_CONFIG, layout.TIMING, layout.AJAX_FINAL)
+_AJAX_FILES = (layout.AJAX_CONFIG, layout.TIMING, layout.PROGRESS, layout.AJAX_FINAL)
 
 
 @dataclass(frozen=True)
@@ -146,6 +92,7 @@ def plan_round(
 ) -> Plan:
     """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced)."""
     flags = xla_flags or {}
+    other_seeds = chosen.seeds != standard(chosen).seeds
     jobs: list[Job] = []
     if "reference" in sides:
         jobs += [
@@ -161,8 +108,8 @@ def plan_round(
         sides=tuple(side for side in SIDES if side in sides),
         out=places.out,
         jobs=tuple(jobs),
-        comparisons=_comparisons(chosen, places) if compare else (),
-        scan=_scan(places),
+        comparisons=comparisons(chosen, places, other_seeds=other_seeds) if compare else (),
+        scan=scan(places),
         departures=departures(chosen),
     )
 
@@ -192,7 +139,9 @@ def departures(chosen: Round) -> tuple[str, ...]:
 def child_environment(job: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process: what the user's shell has, cleaned, and the plan's own."""
     kept = {
-        name: value for name, value in inherited.items() if not name.startswith(DROPPED_PREFIXES)
+        name: value
+        for name, value in inherited.items()
+        if not name.startswith(DROPPED_PREFIXES) and name not in READ_BY_LAUNCHER
     }
     return kept | dict(job)
 
@@ -248,10 +197,9 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
     files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
-    per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _BOTH_SIDES]
+    per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _PER_SEED]
     source = ["--ajax-root", str(places.ajax_root)] if places.ajax_root is not None else []
-    # Ajax would keep a compilation cache of its own in the user's home.
-    env = _environment(places, xla_flags) | {"AJAX_NO_COMPILE_CACHE": "1"}
+    env = _environment(places, xla_flags)
     if places.ajax_root is None and places.ajax_src is not None:
         env["AJAX_SRC"] = str(places.ajax_src)
     return Job(
@@ -270,13 +218,3 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str) -> Job:
         expected_files=(*(run.ajax_dir / name for name in files), *per_seed),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
     )
-
-
-def _comparisons(chosen: Round, places: Places) -> tuple[Comparison, ...]:
-    """The round's own comparison, then its cross pairs; a smoke compares its own sides only."""
-    found = [_comparison(chosen, places, chosen.number_name, "--root", str(places.out))]
-    return tuple(found)
-
-
-def _scan(places: Places) -> Comparison | None:
-    return None

@@ -1,0 +1,50 @@
+"""Where a round's parts lie on this machine."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT, OUT_ROOT, REFERENCE_ROOT, REPO_ROOT, Roots
+
+
+@dataclass(frozen=True)
+class Places:
+    """Absolute paths, because the processes run in other directories.
+
+    ``ajax_root`` is a checkout given as an option, ``ajax_src`` the ``src`` that AJAX_SRC names;
+    with neither the installed release runs. ``against`` is round 1's directory for round 2.
+    ``launcher_python`` runs what needs the standard library only.
+    """
+
+    repo: Path
+    out: Path
+    against: Path
+    checkout: Path
+    reference_python: Path
+    ajax_python: Path
+    analysis_python: Path
+    launcher_python: Path
+    ajax_root: Path | None = None
+    ajax_src: Path | None = None
+
+    @property
+    def ajax_source(self) -> Path | None:
+        """The ``src`` directory that Ajax is imported from; ``None`` for the release."""
+        return self.ajax_root / "src" if self.ajax_root is not None else self.ajax_src
+
+    def with_pythons(
+        self, *, reference: Path | None, ajax: Path | None, analysis: Path | None
+    ) -> "Places":
+        """The same places with the interpreters that are not ``None`` put in."""
+        return replace(
+            self,
+            reference_python=reference or self.reference_python,
+            ajax_python=ajax or self.ajax_python,
+            analysis_python=analysis or self.analysis_python,
+        )
+
+    def roots(self) -> Roots:
+        """The named roots under which these places are recorded (protocol section 7)."""
+        named = {REPO_ROOT: self.repo, OUT_ROOT: self.out, REFERENCE_ROOT: self.checkout}
+        if self.ajax_source is not None:
+            named |= {AJAX_ROOT: self.ajax_source.parent, AJAX_SRC_ROOT: self.ajax_source}
+        return Roots(**named)

@@ -1,0 +1,149 @@
+"""Plans of the three rounds and their smokes, and what of the user's shell reaches a process.
+
+The files in tests/test_plan/ are the plans as --dry-run prints them; after a deliberate change,
+``nox -s tests -- tests/test_plan.py --force-regen`` writes them anew for review.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_regressions.file_regression import FileRegressionFixture
+
+from launch.describe import describe_plan
+from launch.places import Places
+from launch.plan import Plan, child_environment, departures, plan_round
+from shared.protocol import ROUNDS, SIDES, Round, updates
+
+PLACES = Places(
+    repo=Path("/REPO"),
+    out=Path("/OUT"),
+    against=Path("/ROUND1"),
+    checkout=Path("/CHECKOUT"),
+    reference_python=Path("/REFERENCE/bin/python"),
+    ajax_python=Path("/AJAX/bin/python"),
+    analysis_python=Path("/ANALYSIS/bin/python"),
+    launcher_python=Path("/LAUNCHER/bin/python"),
+)
+
+
+def plan(chosen: Round, places: Places = PLACES) -> Plan:
+    return plan_round(chosen, places)
+
+
+@pytest.mark.parametrize("smoke", [False, True], ids=["full", "smoke"])
+@pytest.mark.parametrize("number", ROUNDS)
+def test_plan_of_every_round(
+    number: int, smoke: bool, file_regression: FileRegressionFixture
+) -> None:
+    chosen = ROUNDS[number].smoke() if smoke else ROUNDS[number]
+    name = f"round{number}{'_smoke' if smoke else ''}"
+    file_regression.check(describe_plan(plan(chosen), limit=2), basename=name)
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_every_seed_runs_once_on_each_side_with_the_rounds_arms(number: int) -> None:
+    chosen = ROUNDS[number]
+    jobs = plan(chosen).jobs
+    assert sorted(job.seeds for job in jobs if job.side == "reference") == [
+        (seed,) for seed in chosen.seeds
+    ]
+    assert [job.seeds for job in jobs if job.side == "ajax"] == [chosen.seeds]
+    for job in jobs:
+        assert job.argv[job.argv.index("--arm") + 1] == chosen.arm(job.side).name
+        patched = any(path.name == "PATCH.txt" for path in job.expected_files)
+        assert patched is chosen.arm(job.side).patched
+
+
+def test_processes_are_sorted_longest_first() -> None:
+    for chosen in ROUNDS.values():
+        for each in (chosen, chosen.smoke(), replace(chosen, seeds=(4,))):
+            seconds = [job.expected_s for job in plan(each).jobs]
+            assert seconds == sorted(seconds, reverse=True)
+    assert plan(ROUNDS[1]).jobs[0].name == "ajax", "three seeds in one process take longest"
+    assert plan(ROUNDS[1].smoke()).jobs[0].name == "ref_s0", "a smoke mostly builds and compiles"
+
+
+def test_names_and_files_of_processes_do_not_clash() -> None:
+    for chosen in ROUNDS.values():
+        jobs = plan(chosen).jobs
+        files = [path for job in jobs for path in job.expected_files]
+        assert len({job.name for job in jobs}) == len(jobs)
+        assert len(set(files)) == len(files)
+        assert all(path.is_relative_to(job.directory) for job in jobs for path in job.expected_files)
+
+
+def test_planning_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan(ROUNDS[2], replace(PLACES, out=tmp_path / "out", against=tmp_path / "round1"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_one_side_alone_has_the_same_processes(side: str) -> None:
+    alone = plan_round(ROUNDS[3], PLACES, sides=[each for each in SIDES if each == side])
+    assert alone.sides == (side,)
+    assert alone.jobs == tuple(job for job in plan(ROUNDS[3]).jobs if job.side == side)
+
+
+def test_xla_flags_reach_their_own_side_only() -> None:
+    jobs = plan_round(ROUNDS[1], PLACES, xla_flags={"reference": "--x=1"}).jobs
+    assert {job.side: job.env["XLA_FLAGS"] for job in jobs} == {"reference": "--x=1", "ajax": ""}
+
+
+def test_a_checkout_of_ajax_is_passed_on() -> None:
+    given = plan(ROUNDS[1], replace(PLACES, ajax_root=Path("/AJAXROOT"))).jobs[0]
+    assert given.argv[-2:] == ("--ajax-root", "/AJAXROOT")
+    named = plan(ROUNDS[1], replace(PLACES, ajax_src=Path("/ELSE/src"))).jobs[0]
+    assert named.env["AJAX_SRC"] == "/ELSE/src"
+    assert "AJAX_SRC" not in plan(ROUNDS[1]).jobs[0].env
+
+
+def test_departures_name_every_changed_size() -> None:
+    assert departures(ROUNDS[3]) == departures(ROUNDS[3].smoke()) == ()
+    other = replace(ROUNDS[1], rows=2000, every=400, episodes=2, seeds=(0, 1))
+    words = departures(other)
+    assert words[:4] == (
+        "seeds 0 1 instead of 0 1 2",
+        "rows 2000 instead of 20000",
+        "every 400 instead of 2000",
+        "episodes 2 instead of 10",
+    )
+    assert "vmap layout" in words[4]
+    assert "departs from the protocol: rows 2000 instead of 20000" in describe_plan(plan(other), 1)
+
+
+def test_other_seeds_are_told_to_the_comparison() -> None:
+    (own,) = plan(replace(ROUNDS[1], seeds=(7, 8))).comparisons
+    assert own.argv[3:] == ("--round", "1", "--seeds", "7", "8", "--root", "/OUT")
+
+
+def test_without_comparison_only_the_scan_follows() -> None:
+    bare = plan_round(ROUNDS[2], PLACES, compare=False)
+    assert bare.comparisons == ()
+    assert bare.scan.argv[0] == "/LAUNCHER/bin/python", "needs no environment to be built"
+
+
+def test_the_users_shell_does_not_change_what_is_computed() -> None:
+    job = plan(ROUNDS[1]).jobs[0]
+    inherited = {
+        "PATH": "/bin",
+        "HOME": "/HOME",
+        "JAX_ENABLE_X64": "1",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "x",
+        "PYTHONOPTIMIZE": "2",
+        "PYTHONPATH": "/EVIL",
+        "DREAMERV3_REF": "relative",
+        "AJAX_SRC": "relative/src",
+        "AJAX_XLA_FLAGS": "--y",
+        "AJAX_NO_COMPILE_CACHE": "1",
+    }
+    env = child_environment(job.env, inherited)
+    kept = {"PATH": "/bin", "HOME": "/HOME", "AJAX_NO_COMPILE_CACHE": "1"}
+    assert env == kept | dict(job.env)
+    assert env["PYTHONPATH"] == "/REPO"
+
+
+def test_updates_are_those_of_the_protocol() -> None:
+    assert "20000 rows = 9481 updates" in describe_plan(plan(ROUNDS[1]), 1)
+    assert updates(1600) == 281
