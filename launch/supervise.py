@@ -1,0 +1,259 @@
+"""Runs a plan's processes, a few at a time, and sees every one of them to its end.
+
+Each process leads a session of its own, so that the terminal's Ctrl-C reaches the launcher alone,
+and what a process starts ends with it. Its output goes to ``<name>.log``, its exit code, when it is
+known, to ``<name>.DONE``. One that fails leaves the others running.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from launch.plan import Job, child_environment
+from launch.signals import StopSignals
+from shared.files import write_atomic
+from shared.layout import RunLayout
+
+#: Seconds between two looks at the processes.
+POLL_S = 0.1
+#: Seconds that a process has between SIGTERM and SIGKILL, to finish the line that it writes.
+GRACE_S = 20.0
+
+#: What a shell's exit status says of a command that could not be started.
+NOT_STARTED, NOT_FOUND = 126, 127
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one process ended; ``exit_code`` is 128 + signal for one that a signal ended.
+
+    ``problem`` says in words what was wrong, ``None`` for a process that did all of its work.
+    """
+
+    job: Job
+    exit_code: int
+    seconds: float
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outcomes in the order of ending, and the jobs that a stop kept from starting."""
+
+    outcomes: tuple[Outcome, ...]
+    not_started: tuple[Job, ...]
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The outcomes with a problem."""
+        return tuple(outcome for outcome in self.outcomes if outcome.problem is not None)
+
+
+class Watcher(Protocol):
+    """Who is told what happens: plain lines now, a live board later."""
+
+    def started(self, job: Job) -> None:
+        """``job``'s process runs."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A process has ended, or could not be started."""
+
+    def stopping(self, cause: str, running: Sequence[Job]) -> None:
+        """``running`` were sent a signal, because of ``cause``."""
+
+    def tick(self, running: Sequence[Job]) -> None:
+        """Called every :data:`POLL_S` seconds."""
+
+
+@dataclass
+class _Running:
+    job: Job
+    process: "subprocess.Popen[bytes]"
+    begun: float
+    #: The last signal that the supervisor sent.
+    sent: signal.Signals | None = None
+
+
+def supervise(
+    jobs: Sequence[Job],
+    layout: RunLayout,
+    *,
+    limit: int,
+    watcher: Watcher,
+    signals: StopSignals,
+    inherited: Mapping[str, str] = os.environ,
+    grace_s: float = GRACE_S,
+) -> Result:
+    """Run ``jobs`` in their order, at most ``limit`` at a time, until all have ended.
+
+    The first stop signal sends SIGTERM to every process, and SIGKILL after ``grace_s`` seconds; a
+    second one sends SIGKILL at once. Whatever happens, no process is left running.
+    """
+    return _Supervisor(jobs, layout, limit, watcher, signals, inherited, grace_s).run()
+
+
+class _Supervisor:
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        layout: RunLayout,
+        limit: int,
+        watcher: Watcher,
+        signals: StopSignals,
+        inherited: Mapping[str, str],
+        grace_s: float,
+    ) -> None:
+        self._waiting = list(jobs)
+        self._layout, self._limit, self._watcher = layout, limit, watcher
+        self._signals, self._inherited, self._grace_s = signals, inherited, grace_s
+        self._running: list[_Running] = []
+        self._outcomes: list[Outcome] = []
+        self._kill_at = float("inf")
+
+    def run(self) -> Result:
+        try:
+            while self._running or (self._waiting and not self._signals.count):
+                self._obey()
+                self._start()
+                self._collect()
+                self._watcher.tick([each.job for each in self._running])
+                time.sleep(POLL_S)
+        finally:
+            # Only an error of the launcher itself leaves something to kill here.
+            for each in self._running:
+                _signal_group(each.process, signal.SIGKILL)
+        return Result(tuple(self._outcomes), tuple(self._waiting))
+
+    def _obey(self) -> None:
+        """Pass stop signals on."""
+        if not self._signals.count:
+            return
+        now = time.monotonic()
+        if self._kill_at == float("inf"):
+            self._kill_at = now + self._grace_s
+        again = self._signals.count > 1
+        stop = signal.SIGKILL if again or now >= self._kill_at else signal.SIGTERM
+        due = [each for each in self._running if each.sent not in (stop, signal.SIGKILL)]
+        if due:
+            name = self._signals.first.name if self._signals.first else ""
+            late = f"no end within {self._grace_s:.0f} s"
+            cause = name if stop is signal.SIGTERM else ("a second signal" if again else late)
+            self._watcher.stopping(f"{cause}: {stop.name}", [each.job for each in due])
+        for each in due:
+            each.sent = stop
+            _signal_group(each.process, stop)
+
+    def _start(self) -> None:
+        while self._waiting and len(self._running) < self._limit and not self._signals.count:
+            job = self._waiting.pop(0)
+            begun = time.monotonic()
+            try:
+                process = self._spawn(job)
+            except OSError as error:
+                missing = isinstance(error, FileNotFoundError)
+                what = f"could not be started: {error.strerror} ({error.filename})"
+                self._end(job, NOT_FOUND if missing else NOT_STARTED, begun, what)
+                continue
+            self._running.append(_Running(job, process, begun))
+            self._watcher.started(job)
+
+    def _spawn(self, job: Job) -> "subprocess.Popen[bytes]":
+        with self._layout.log(job.name).open("ab") as log:
+            return subprocess.Popen(
+                job.argv,
+                cwd=job.cwd,
+                env=child_environment(job.env, self._inherited),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _collect(self) -> None:
+        """Take note of the processes that have ended."""
+        for each in list(self._running):
+            returned = each.process.poll()
+            if returned is not None:
+                # What it started and left behind.
+                _signal_group(each.process, signal.SIGKILL)
+                self._running.remove(each)
+                missing = [path for path in each.job.expected_files if not path.exists()]
+                code = exit_code(returned, sent=each.sent, complete=not missing)
+                self._end(each.job, code, each.begun, self._problem(code, each.sent, missing))
+
+    def _problem(
+        self, code: int, sent: signal.Signals | None, missing: Sequence[Path]
+    ) -> str | None:
+        if code and sent is not None:
+            return f"stopped by the launcher (exit code {code})"
+        if code:
+            return f"{describe_exit(code)}"
+        if missing:
+            names = ", ".join(str(path.relative_to(self._layout.root)) for path in missing)
+            return f"ended with 0 but left no {names}"
+        return None
+
+    def _end(self, job: Job, code: int, begun: float, problem: str | None) -> None:
+        try:
+            write_atomic(self._layout.done(job.name), f"{code}\n")
+        except OSError as error:
+            done = self._layout.done(job.name).name
+            problem = f"{problem or 'ended'}; {done} could not be written ({error.strerror})"
+        outcome = Outcome(job, code, time.monotonic() - begun, problem)
+        self._outcomes.append(outcome)
+        self._watcher.ended(outcome)
+
+
+def exit_code(returned: int, *, sent: signal.Signals | None, complete: bool) -> int:
+    """Exit code for DONE of a process that ``returned`` this to Popen.
+
+    A process that the launcher stopped and that nevertheless says 0 is believed only if its files
+    are ``complete``: it may have ended by itself just then.
+    """
+    if returned < 0:
+        return 128 - returned
+    if sent is not None and returned == 0 and not complete:
+        return 128 + sent
+    return returned
+
+
+def describe_exit(code: int) -> str:
+    """``exit code 1``, or ``ended by SIGKILL (exit code 137)``."""
+    with suppress(ValueError):
+        if code > 128:
+            return f"ended by {signal.Signals(code - 128).name} (exit code {code})"
+    return f"exit code {code}"
+
+
+def run_foreground(
+    argv: Sequence[str], environment: Mapping[str, str], directory: Path, signals: StopSignals
+) -> int:
+    """Run one short command on this terminal; its exit code, 128 + signal if one ended it.
+
+    A stop signal is passed on. Raises ``OSError`` where the command cannot be started.
+    """
+    process = subprocess.Popen(argv, env=dict(environment), cwd=directory)
+    passed_on = signals.count
+    try:
+        while (returned := process.poll()) is None:
+            if signals.count > passed_on:
+                passed_on = signals.count
+                process.send_signal(signal.SIGTERM if signals.count == 1 else signal.SIGKILL)
+            time.sleep(POLL_S / 2)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return exit_code(returned, sent=None, complete=True)
+
+
+def _signal_group(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Signal the process and everything it started; a group that is gone is left alone."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
