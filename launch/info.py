@@ -1,0 +1,101 @@
+"""What ``launch_info.txt`` says of a start (protocol section 7), collected from this machine."""
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from launch.places import Places
+from launch.plan import XLA_FLAGS_VARIABLE, Plan
+from launch.preflight import PythonFacts
+from shared.errors import UserError
+from shared.launch_info import PROJECT, Revision
+from shared.protocol import REFERENCE_COMMIT, Side
+from shared.provenance import git, git_state, system
+
+
+def launch_fields(
+    plan: Plan,
+    revisions: Mapping[str, Revision],
+    pythons: Mapping[Side, PythonFacts],
+    *,
+    xla_flags: Mapping[Side, str],
+    limit: int,
+    command: str,
+    now: datetime | None = None,
+) -> dict[str, str]:
+    """The fields of one block of ``launch_info.txt``, in the order of the file.
+
+    ``revisions`` and ``pythons`` cover the sides that this start runs, and the project.
+    """
+    chosen = plan.round
+    moment = (now or datetime.now()).astimezone()
+    fields = {
+        "launched": moment.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "system": system(),
+        "load averages": load_averages(),
+        "round": str(chosen.number),
+        "smoke": "yes" if chosen.tiny else "no",
+        "sides": " ".join(plan.sides),
+    }
+    fields |= {f"{side} arm": chosen.arm(side).name for side in plan.sides}
+    fields |= {key: revision.line(key) for key, revision in revisions.items()}
+    fields |= {XLA_FLAGS_VARIABLE[side]: xla_flags.get(side, "") for side in plan.sides}
+    fields |= {
+        "rows": str(chosen.rows),
+        "every": str(chosen.every),
+        "episodes": str(chosen.episodes),
+        "seeds": " ".join(map(str, chosen.seeds)),
+        "departs from the protocol": "; ".join(plan.departures) or "no",
+        "jobs": str(limit),
+    }
+    fields |= {f"{side} python": str(facts) for side, facts in pythons.items()}
+    return fields | {"command": command}
+
+
+def load_averages() -> str:
+    """Load averages over 1, 5 and 15 minutes, or ``unknown`` where the system has none."""
+    try:
+        return " ".join(f"{load:.2f}" for load in os.getloadavg())
+    except OSError:
+        return "unknown"
+
+
+def collect_revisions(
+    places: Places, release: Mapping[str, str] | None, sides: tuple[Side, ...]
+) -> dict[str, Revision]:
+    """Revisions of the sides that run, and of this project; the reference is verified already.
+
+    ``release`` is name, version and digest of the installed Ajax, for a run without a checkout.
+    """
+    found: dict[str, Revision] = {}
+    if "reference" in sides:
+        found["reference"] = Revision(REFERENCE_COMMIT, dirty=False)
+    if "ajax" in sides:
+        source = places.ajax_source
+        found["ajax"] = Revision(distribution=release) if source is None else checkout(source)
+    return found | {PROJECT: project_revision(places.repo)}
+
+
+def checkout(src: Path) -> Revision:
+    """Revision of the git checkout around ``src``; dirty and diff count what lies below it."""
+    state = git_state(src)
+    # As the published rounds did; a user's settings for diffs must not change the digest.
+    diff = ["diff", "--no-ext-diff", "--no-color", "HEAD", "--", "."]
+    done = subprocess.run(["git", "-C", str(src), *diff], capture_output=True, check=False)
+    digest = hashlib.sha1(done.stdout).hexdigest() if done.returncode == 0 else None
+    return Revision(state.commit, state.dirty, digest)
+
+
+def project_revision(repo: Path) -> Revision:
+    """Revision of this project; without commit where ``repo`` is the root of no git checkout."""
+    try:
+        # An unpacked archive may lie inside another project's checkout.
+        if Path(git(repo, "rev-parse", "--show-toplevel").strip()).resolve() != repo.resolve():
+            return Revision()
+        state = git_state(repo)
+    except UserError:
+        return Revision()
+    return Revision(state.commit, state.dirty)

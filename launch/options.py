@@ -1,0 +1,189 @@
+"""What a user can ask of ``python -m launch.round``, and how it is recorded."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from launch.plan import XLA_FLAGS_VARIABLE
+from launch.progress import LINE_EVERY_S
+from shared.errors import UserError
+from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT
+from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SIDES, Round
+from shared.provenance import ELSEWHERE, REPO, Roots
+
+AJAX_VARIABLE = "AJAX_SRC"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's options, each named and defaulting as on the command line."""
+
+    round: int
+    smoke: bool = False
+    side: str | None = None
+    seeds: list[int] | None = None
+    rows: int | None = None
+    every: int | None = None
+    episodes: int | None = None
+    jobs: int | None = None
+    out: Path | None = None
+    against: Path | None = None
+    reference_checkout: Path | None = None
+    reference_remote: str = REFERENCE_REMOTE
+    reference_python: Path | None = None
+    ajax_root: Path | None = None
+    ajax_python: Path | None = None
+    lines_every: float = LINE_EVERY_S
+    no_compare: bool = False
+    dry_run: bool = False
+
+
+def parse(arguments: Sequence[str] | None = None) -> Options:
+    """Read the command line (default: the process's own). Argparse exits 2 on a bad one."""
+    return Options(**vars(_parser().parse_args(arguments)))
+
+
+def usable_cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def chosen_round(options: Options) -> Round:
+    """The round that the options ask for. Raises ``UserError`` for sizes that cannot be run."""
+    published = ROUNDS[options.round]
+    chosen = published.smoke() if options.smoke else published
+    given = {name: getattr(options, name) for name in ("rows", "every", "episodes")}
+    chosen = replace(chosen, **{name: value for name, value in given.items() if value is not None})
+    if options.seeds is not None:
+        chosen = replace(chosen, seeds=tuple(options.seeds))
+    if len(set(chosen.seeds)) != len(chosen.seeds) or min(chosen.seeds) < 0:
+        raise UserError(f"--seeds {shlex.join(map(str, chosen.seeds))}: give different seeds >= 0")
+    if chosen.episodes < 1:
+        raise UserError(f"--episodes {chosen.episodes}: give a positive number")
+    if chosen.every < 1 or chosen.every % N_ENVS:
+        raise UserError(f"--every {chosen.every}: give a positive multiple of {N_ENVS}")
+    if chosen.rows < 1 or chosen.rows % chosen.every:
+        raise UserError(
+            f"--rows {chosen.rows}: give a positive multiple of the {chosen.every} rows between "
+            "evaluations (--every), so that the run ends at one"
+        )
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"--jobs {options.jobs}: give a positive number")
+    return chosen
+
+
+def command_line(options: Options, roots: Roots) -> str:
+    """The command as it is recorded: what was given, with locations under named roots."""
+    words = ["python", "-m", "launch.round"]
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value == field.default:
+            continue
+        words.append("--" + field.name.replace("_", "-"))
+        if field.name == "reference_remote":
+            words.append(f"{ELSEWHERE}/{Path(value).name}")  # may name a host or a user's path
+        elif isinstance(value, Path):
+            words.append(roots.record(value))
+        elif value is not True:
+            words += map(str, value) if isinstance(value, list) else [str(value)]
+    return " ".join(words)
+
+
+def ajax_source(options: Options, environment: Mapping[str, str]) -> Path | None:
+    """The ``src`` directory that AJAX_SRC names; ``None`` where an option or the release counts.
+
+    Raises ``UserError`` where the directory named by either holds no Ajax.
+    """
+    named = environment.get(AJAX_VARIABLE)
+    source = Path(named) if named and options.ajax_root is None else None
+    looked_at = options.ajax_root / "src" if options.ajax_root is not None else source
+    if looked_at is not None and not (looked_at / "ajax" / "__init__.py").is_file():
+        origin = f"{AJAX_VARIABLE} {source}" if source else f"--ajax-root {options.ajax_root}"
+        raise UserError(f"{origin}: no ajax package in {looked_at}; name a checkout of Ajax")
+    return source.resolve() if source else None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m launch.round",
+        description="Run one round: the reference, a process per seed, and Ajax, one process for "
+        "all seeds; then compare the two, and scan what is kept for paths and host names. Ctrl-C "
+        "stops every process, a second one at once.",
+        epilog="Exit status: 0 every process, check and the scan are fine; 1 one is not; 2 nothing "
+        "was started; 128 + signal when stopped. Environment: "
+        f"{' and '.join(XLA_FLAGS_VARIABLE.values())} become the sides' XLA_FLAGS, "
+        f"{CHECKOUT_VARIABLE} is --reference-checkout, {AJAX_VARIABLE} the src of --ajax-root.",
+        argument_default=argparse.SUPPRESS,
+    )
+    _add_what(parser.add_argument_group("what is run"))
+    _add_where(parser.add_argument_group("where its parts are"))
+    _add_how(parser.add_argument_group("how"))
+    return parser
+
+
+def _add_what(group: "argparse._ArgumentGroup") -> None:
+    questions = "; ".join(f"{each.number}: {each.question}" for each in ROUNDS.values())
+    group.add_argument("--round", type=int, choices=ROUNDS, required=True, help=questions)
+    group.add_argument("--smoke", action="store_true", help="minutes instead of hours: tiny widths")
+    group.add_argument(
+        "--side",
+        choices=SIDES,
+        help="run one side only, into a directory that may hold the other (two machines can "
+        "share a round: copy the directories together, and join their launch_info.txt)",
+    )
+    for name, text in {
+        "--rows": "rows of all environments together",
+        "--every": "rows between evaluations",
+        "--episodes": "episodes of an evaluation",
+    }.items():
+        group.add_argument(name, type=int, metavar="N", help=f"{text}, instead of the round's")
+    group.add_argument(
+        "--seeds",
+        type=int,
+        nargs="+",
+        metavar="S",
+        help="instead of the round's; Ajax is vmapped over them, so other seeds depart from the "
+        "protocol",
+    )
+
+
+def _add_where(group: "argparse._ArgumentGroup") -> None:
+    def add(name: str, metavar: str, text: str) -> None:
+        kind = str if metavar == "URL" else _absolute
+        group.add_argument(name, type=kind, metavar=metavar, help=text)
+
+    add("--out", "DIR", "output (default: .work/round<N>, of a smoke .work/smoke-round<N>)")
+    add("--against", "DIR", "round 1's directory, for round 2's pairs (default: .work/round1)")
+    checkout = DEFAULT_CHECKOUT.relative_to(REPO)
+    add("--reference-checkout", "DIR", f"the reference (default: {checkout}, cloned once)")
+    add("--reference-remote", "URL", f"where it is cloned from (default: {REFERENCE_REMOTE})")
+    add("--reference-python", "FILE", "the reference environment's Python (default: built)")
+    add("--ajax-root", "DIR", "run this checkout's src instead of the pinned release")
+    add("--ajax-python", "FILE", "the Ajax environment's Python (default: built)")
+
+
+def _add_how(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help=f"processes at a time (default: the usable cores, {usable_cores()} here)",
+    )
+    group.add_argument(
+        "--lines-every",
+        type=float,
+        metavar="S",
+        help=f"seconds between lines about a running process (default: {LINE_EVERY_S:.0f})",
+    )
+    group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
+    group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+
+
+def _absolute(text: str) -> Path:
+    # Not resolve(): a virtual environment's Python is a link to the one it was made from.
+    return Path(text).expanduser().absolute()

@@ -1,0 +1,220 @@
+"""``python -m launch.round``: plan a round, run it, compare it, scan what it leaves."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from launch import options as asked
+from launch.after import Command
+from launch.describe import at_a_time, describe_plan, describe_round, later, processes, shown
+from launch.environments import ensure
+from launch.info import collect_revisions, launch_fields
+from launch.options import Options
+from launch.places import Places
+from launch.plan import XLA_FLAGS_VARIABLE, Plan, child_environment, plan_round
+from launch.preflight import (
+    PythonFacts,
+    check_output,
+    check_room,
+    inspect_python,
+    verified_release,
+)
+from launch.progress import PlainLines
+from launch.signals import StopSignals
+from launch.supervise import Result, describe_exit, run_foreground, supervise
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.launch_info import append_launch
+from shared.layout import RunLayout
+from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, obtain_checkout
+from shared.protocol import SIDES, Side
+from shared.provenance import REPO
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan whose parts are in place, and what ``launch_info.txt`` is to say of them."""
+
+    plan: Plan
+    limit: int
+    fields: Mapping[str, str]
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = asked.parse()
+    draft = make_plan(options, places(options))
+    limit = options.jobs or asked.usable_cores()
+    if options.dry_run:
+        print(describe_plan(draft, limit), end="")
+        try:
+            check_output(draft)
+        except UserError as error:
+            print(f"\nnot possible as things are: {error}")
+        return 0
+    check_output(draft)
+    prepared = prepare(options, draft, limit)
+    with StopSignals() as signals:
+        return run(prepared, signals, options.lines_every)
+
+
+def places(options: Options) -> Places:
+    """Where the parts will be; nothing is looked up, cloned or built, so Pythons may be names."""
+    chosen = asked.chosen_round(options)
+    named = f"{'smoke-' if chosen.tiny else ''}round{chosen.number}"
+    variable = os.environ.get(CHECKOUT_VARIABLE)
+    checkout = options.reference_checkout or (Path(variable) if variable else DEFAULT_CHECKOUT)
+    if options.against is not None and not options.against.is_dir():
+        raise UserError(f"--against {options.against}: no such directory; name round 1's")
+    return Places(
+        repo=REPO,
+        out=(options.out or REPO / ".work" / named).resolve(),
+        against=(options.against or REPO / ".work" / "round1").resolve(),
+        checkout=checkout.resolve(),
+        reference_python=options.reference_python or _unbuilt("reference"),
+        ajax_python=options.ajax_python or _unbuilt("ajax"),
+        analysis_python=_unbuilt("analysis"),
+        launcher_python=Path(sys.executable),
+        ajax_root=options.ajax_root.resolve() if options.ajax_root else None,
+        ajax_src=asked.ajax_source(options, os.environ),
+    )
+
+
+def make_plan(options: Options, found: Places) -> Plan:
+    """The plan that the options ask for, with its parts at ``found``."""
+    return plan_round(
+        asked.chosen_round(options),
+        found,
+        sides=[side for side in SIDES if options.side in (None, side)],
+        xla_flags=xla_flags(),
+        compare=not options.no_compare,
+    )
+
+
+def xla_flags() -> dict[Side, str]:
+    """Each side's XLA flags, from the user's environment (protocol section 1)."""
+    return {side: os.environ.get(XLA_FLAGS_VARIABLE[side], "") for side in SIDES}
+
+
+def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
+    """Obtain and verify the code, make sure of the environments, and collect what is recorded.
+
+    Raises ``UserError``, with nothing written below the output directory.
+    """
+    found = places(options)
+    check_room(found.out, len(draft.jobs), [found.checkout, *_paths(found.ajax_source)])
+    pythons: dict[Side, Path] = {}
+    facts: dict[Side, PythonFacts] = {}
+    if "reference" in draft.sides:
+        obtain_checkout(options.reference_checkout, options.reference_remote)
+    for side in draft.sides:
+        given = options.reference_python if side == "reference" else options.ajax_python
+        pythons[side] = given or ensure(side)
+        facts[side] = inspect_python(pythons[side], side)
+    needs_release = "ajax" in draft.sides and found.ajax_source is None
+    release = verified_release(facts["ajax"]) if needs_release else None
+    found = found.with_pythons(
+        reference=pythons.get("reference"),
+        ajax=pythons.get("ajax"),
+        analysis=None if options.no_compare else ensure("analysis"),
+    )
+    fields = launch_fields(
+        draft,
+        collect_revisions(found, release, draft.sides),
+        facts,
+        xla_flags=xla_flags(),
+        limit=limit,
+        command=asked.command_line(options, found.roots()),
+    )
+    return Prepared(make_plan(options, found), limit, fields)
+
+
+def run(prepared: Prepared, signals: StopSignals, lines_every: float) -> int:
+    """Run the plan, then what follows it; the exit status."""
+    plan = prepared.plan
+    layout = RunLayout(plan.out)
+    _announce(prepared)
+    try:
+        plan.out.mkdir(parents=True, exist_ok=True)
+        append_launch(layout.launch_info, prepared.fields)
+    except OSError as error:
+        raise UserError(f"{plan.out}: cannot be written ({error.strerror})") from None
+    watcher = PlainLines(plan.round, layout, say, lines_every)
+    result = supervise(plan.jobs, layout, limit=prepared.limit, watcher=watcher, signals=signals)
+    faults = [] if signals.count else follow(plan, signals)
+    return conclude(plan, result, faults, signals)
+
+
+def follow(plan: Plan, signals: StopSignals) -> list[str]:
+    """Run the comparisons that have both sides, then the scan; a line for each fault."""
+    faults = []
+    for comparison in plan.comparisons:
+        lacking = comparison.lacks()
+        if lacking and not comparison.own:
+            say(f"{comparison.name}: there are no {' and no '.join(lacking)} yet; when there are:")
+            say(f"  {later(comparison)}")
+        elif not signals.count:
+            faults += _foreground(comparison, signals)
+    return faults if signals.count else faults + _foreground(plan.scan, signals)
+
+
+def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals) -> int:
+    """Say what became of every process and of what followed; the exit status."""
+    layout = RunLayout(plan.out)
+    for outcome in result.failed:
+        log = shown(layout.log(outcome.job.name))
+        say(f"FAILED {outcome.job.name}: {outcome.problem}; log: {log}")
+    for fault in faults:
+        say(f"FAILED {fault}")
+    if result.not_started:
+        say(f"never started: {', '.join(job.name for job in result.not_started)}")
+    done = len(result.outcomes) - len(result.failed)
+    say(f"{done} of {processes(plan)} finished; output: {shown(plan.out)}")
+    if signals.first is not None:
+        return 128 + signals.first
+    return EXIT_NO if result.failed or faults else 0
+
+
+def say(line: str) -> None:
+    """Print one line with the time of day. A terminal that has gone away ends no round."""
+    with suppress(OSError):
+        print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
+
+
+def _announce(prepared: Prepared) -> None:
+    plan = prepared.plan
+    for line in describe_round(plan):
+        say(line)
+    say(f"output: {shown(plan.out)}")
+    names = " ".join(job.name for job in plan.jobs)
+    say(f"{processes(plan)}, {at_a_time(prepared.limit)}: {names}")
+    for comparison in plan.comparisons:
+        root = comparison.elsewhere(plan.out)
+        if root is not None and not root.is_dir():
+            say(f"note: {comparison.name} will need {shown(root)}, which is not there")
+
+
+def _foreground(command: Command, signals: StopSignals) -> list[str]:
+    """Run one command on this terminal; a line if it failed."""
+    say(f"{command.name}:")
+    environment = child_environment(command.env, os.environ)
+    try:
+        code = run_foreground(command.argv, environment, REPO, signals)
+    except OSError as error:
+        return [f"{command.name}: could not be started ({error.strerror})"]
+    return [f"{command.name}: {describe_exit(code)}"] if code else []
+
+
+def _unbuilt(name: str) -> Path:
+    return Path(f"<{name} environment>/bin/python")
+
+
+def _paths(path: Path | None) -> list[Path]:
+    return [] if path is None else [path.parent]
+
+
+if __name__ == "__main__":
+    run_command(main)
