@@ -41,6 +41,8 @@ class Snapshot:
         return (updates(self.total_rows) - self.updates) / self.rate
 
     def __str__(self) -> str:
+        if not self.rows:
+            return "nothing recorded yet (building, compiling, first rows)"
         parts = [
             f"row {self.rows} of {self.total_rows}",
             f"{self.updates} of {updates(self.total_rows)} updates",
