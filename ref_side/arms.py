@@ -41,10 +41,10 @@ class Patch:
     """One replacement; ``text`` is what PATCH.txt says of it."""
 
     text: str
-    #: Applied to the imported module ``dreamerv3.jaxutils``, before an agent is built.
-    to_jaxutils: Callable[[Any], None] = lambda jaxutils: None
+    #: Applied to the imported module ``dreamerv3.jaxutils``.
+    to_jaxutils: Callable[[Any], None] | None = None
     #: Applied to the replay that the stock factory built, with the run's seed.
-    to_replay: Callable[[Any, int], None] = lambda replay, seed: None
+    to_replay: Callable[[Any, int], None] | None = None
 
 
 EXACT_EXPECTATION = Patch(
@@ -67,6 +67,23 @@ PATCHES: dict[str, tuple[Patch, ...]] = {
     # Round 3: besides, the runs of a round draw independent batches (D2 removed).
     "exact-seeded": (EXACT_EXPECTATION, SEEDED_SAMPLER),
 }
+
+
+def patch_code(arm: str, jaxutils: Any) -> None:
+    """Apply the arm to ``dreamerv3.jaxutils``, before an agent is built."""
+    for patch in PATCHES[arm]:
+        if patch.to_jaxutils is not None:
+            patch.to_jaxutils(jaxutils)
+
+
+def patch_replay(arm: str, replay: Any, seed: int) -> None:
+    """Apply the arm to the training replay, before anything is in it.
+
+    Raises ``RuntimeError`` where it is not the stock replay with a uniform selector.
+    """
+    for patch in PATCHES[arm]:
+        if patch.to_replay is not None:
+            patch.to_replay(replay, seed)
 
 
 def patch_text(arm: str) -> str | None:

@@ -31,7 +31,7 @@ class CartPoleEnv(embodied.Env):  # type: ignore[misc]  # the checkout carries n
     def __init__(
         self,
         rng: np.random.Generator,
-        on_episode: Callable[[FinishedEpisode], None] = lambda episode: None,
+        on_episode: Callable[[FinishedEpisode], None] | None = None,
     ) -> None:
         """Reset states are drawn from ``rng``; ``on_episode`` is called at each episode's end."""
         self._rng = rng
@@ -74,9 +74,9 @@ class CartPoleEnv(embodied.Env):  # type: ignore[misc]  # the checkout carries n
         last = step.terminated or step.truncated
         if last:
             self._pole = None
-            self._on_episode(
-                FinishedEpisode(self._rows - 1, time, self._score, step.terminated)
-            )
+            if self._on_episode is not None:
+                ended = FinishedEpisode(self._rows - 1, time, self._score, step.terminated)
+                self._on_episode(ended)
         return _row(step.observation, step.reward, is_last=last, is_terminal=step.terminated)
 
 

@@ -118,10 +118,11 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(
         prog="python -m ref_side.run",
-        description="Train the reference DreamerV3 on CartPole with one seed and write OUT/ref_s<S> "
-        "as protocol section 7 describes it. Runs inside the reference environment; the checkout "
-        "is verified against its pinned commit first and never written to.",
-        epilog="Set JAX_PLATFORMS=cpu. XLA_FLAGS and jax's compilation cache variables are honoured.",
+        description="Train the reference DreamerV3 on CartPole, one seed, and write OUT/ref_s<S> "
+        "as protocol section 7 has it. Runs inside the reference environment; the checkout is "
+        "verified against its pinned commit first and never written to.",
+        epilog="Set JAX_PLATFORMS=cpu; XLA_FLAGS and jax's compilation cache variables count. To "
+        "run from inside the checkout, set PYTHONSAFEPATH=1: python would import from it at once.",
     )
     parser.add_argument(
         "--checkout",

@@ -1,5 +1,4 @@
-"""One training run of the reference: its configuration, the factories that the stock loop takes,
-and the observers attached to it.
+"""One run of the stock training loop: configuration, factories, and the observers attached to it.
 
 Importing this module imports the reference: verify the checkout and put it on the path first.
 """
@@ -17,7 +16,7 @@ import jax
 import numpy as np
 from dreamerv3 import jaxutils
 
-from ref_side.arms import PATCHES
+from ref_side.arms import patch_code, patch_replay
 from ref_side.environment import CartPoleEnv, FinishedEpisode
 from ref_side.evaluation import Outcome, evaluate
 from ref_side.interrupt import end_between_writes
@@ -60,9 +59,7 @@ class Settings:
 
     def overrides(self, logdir: str) -> dict[str, Any]:
         """The protocol's overrides on the reference's defaults (section 3)."""
-        return reference_overrides(
-            seed=self.seed, rows=self.rows, logdir=logdir, tiny=self.tiny
-        )
+        return reference_overrides(seed=self.seed, rows=self.rows, logdir=logdir, tiny=self.tiny)
 
 
 def resolve(overrides: Mapping[str, Any]) -> Any:
@@ -81,7 +78,6 @@ class Session:
     def __init__(self, settings: Settings, recorder: Recorder) -> None:
         self._settings, self._recorder = settings, recorder
         self._config = resolve(settings.overrides(str(settings.directory)))
-        self._patches = PATCHES[settings.arm]
         self._step = embodied.Counter()
         self._log = EpisodeLog(self._step)
         self._window = TrainWindow()
@@ -97,11 +93,11 @@ class Session:
         }
 
     def run(self) -> None:
-        """Train, evaluate and record. Raises ``RuntimeError`` where the loop's own count of
-        episodes is not the recorded one.
+        """Train, evaluate and record.
+
+        Raises ``RuntimeError`` where the loop itself saw other episodes than were recorded.
         """
-        for patch in self._patches:
-            patch.to_jaxutils(jaxutils)
+        patch_code(self._settings.arm, jaxutils)
         embodied.timer.global_timer.enabled = self._config.run.timer
         arguments = embodied.Config(
             **self._config.run, **{name: self._config[name] for name in _LOOP_ARGUMENTS}
@@ -130,8 +126,7 @@ class Session:
 
     def _make_replay(self) -> Any:
         replay = dreamerv3.main.make_replay(self._config, "replay")
-        for patch in self._patches:
-            patch.to_replay(replay, self._settings.seed)
+        patch_replay(self._settings.arm, replay, self._settings.seed)
         return replay
 
     def _make_env(self, worker: int) -> Any:
@@ -162,9 +157,6 @@ class Session:
 
     def _vector_step(self) -> None:
         rows, updates = int(self._step), int(self._agent.updates)
-        if rows % self._settings.progress_every == 0:
-            with self._observing:
-                self._recorder.progress(rows, updates)
         if rows % self._settings.every == 0:
             # Waiting for the last update is the loop's time, not the observers'.
             jax.block_until_ready(self._agent.params)
@@ -172,6 +164,9 @@ class Session:
                 outcome = self._evaluate()
             with self._observing:
                 self._record(rows, updates, outcome)
+        if rows % self._settings.progress_every == 0:
+            with self._observing:
+                self._recorder.progress(rows, updates)
 
     def _evaluate(self) -> Outcome:
         return evaluate(

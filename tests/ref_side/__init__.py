@@ -1,1 +1,1 @@
-"""Tests that run inside the reference environment, by unittest; ``tests/test_ref_side.py`` runs them."""
+"""Checks that run inside the reference environment; ``tests/test_ref_side.py`` runs them."""

@@ -9,15 +9,14 @@ import embodied
 import numpy as np
 from dreamerv3 import jaxutils
 
-from ref_side.arms import PATCHES, exact_mean, patch_text
+from ref_side.arms import PATCHES, exact_mean, patch_code, patch_replay, patch_text
 from shared.protocol import arm_names
 
 
 def replay_of(arm: str, seed: int) -> Any:
     """A stock replay of sequences of 3 rows, patched for ``arm``, with 40 rows in it."""
     replay = embodied.replay.Replay(3, capacity=1000, online=False, chunksize=64)
-    for patch in PATCHES[arm]:
-        patch.to_replay(replay, seed)
+    patch_replay(arm, replay, seed)
     for row in range(40):
         flags = {"is_first": row == 0, "is_last": False, "is_terminal": False}
         replay.add({"value": np.float32(row), **flags})
@@ -47,30 +46,26 @@ class Arms(unittest.TestCase):
 
     def test_the_seeded_sampler_draws_from_the_runs_own_stream(self) -> None:
         for seed in (0, 7):
-            self.assertEqual(
-                drawn(replay_of("exact-seeded", seed)), expected([seed, 0x5EED])
-            )
+            self.assertEqual(drawn(replay_of("exact-seeded", seed)), expected([seed, 0x5EED]))
 
     def test_the_stock_factory_builds_what_the_seeded_arm_expects(self) -> None:
         """It is the arm's only assumption: an empty replay with a uniform selector."""
         config = embodied.Config(dreamerv3.Agent.configs["defaults"])
         replay = dreamerv3.main.make_replay(config.update({"replay_length": 65}))
-        for patch in PATCHES["exact-seeded"]:
-            patch.to_replay(replay, 1)
+        patch_replay("exact-seeded", replay, 1)
         self.assertIsInstance(replay.sampler, embodied.replay.selectors.Uniform)
 
     def test_another_selector_is_refused(self) -> None:
         replay = SimpleNamespace(sampler=embodied.replay.selectors.Fifo())
         with self.assertRaisesRegex(RuntimeError, "uniform"):
-            PATCHES["exact-seeded"][1].to_replay(replay, 0)
+            patch_replay("exact-seeded", replay, 0)
 
     def test_the_expectation_is_replaced_in_the_exact_arms_only(self) -> None:
         stock = jaxutils.TwoHotDist.mean
         self.addCleanup(setattr, jaxutils.TwoHotDist, "mean", stock)
-        for arm, patches in PATCHES.items():
+        for arm in PATCHES:
             jaxutils.TwoHotDist.mean = stock
-            for patch in patches:
-                patch.to_jaxutils(jaxutils)
+            patch_code(arm, jaxutils)
             replaced = jaxutils.TwoHotDist.mean is exact_mean
             self.assertEqual(replaced, arm != "stock")
             self.assertEqual(jaxutils.TwoHotDist.mean is stock, arm == "stock")

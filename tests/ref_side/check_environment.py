@@ -73,9 +73,7 @@ class Environment(unittest.TestCase):
     def test_resets_go_on_in_one_stream(self) -> None:
         rng = np.random.default_rng([3, 5])
         for _ in range(3):
-            np.testing.assert_array_equal(
-                self.episode()[0]["vector"], CartPole.reset(rng).state
-            )
+            np.testing.assert_array_equal(self.episode()[0]["vector"], CartPole.reset(rng).state)
 
     def test_a_time_limit_alone_is_not_terminal(self) -> None:
         self.env.step(action(0, reset=True))

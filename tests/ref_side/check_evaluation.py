@@ -22,11 +22,11 @@ class Evaluation(unittest.TestCase):
         self.parameters: list[Any] = []
         everywhere = NamedSharding(Mesh(jax.devices()[:1], "i"), PartitionSpec())
 
-        def init_policy(parameters: Any, seed: Any, batch: int) -> Any:
+        def init_policy(_: Any, seed: Any, batch: int) -> Any:
             self.seeds.append(np.asarray(seed).tolist())
             return np.zeros(batch)
 
-        def policy(parameters: Any, rows: Any, carry: Any, seed: Any, mode: str) -> Any:
+        def policy(parameters: Any, rows: Any, carry: Any, seed: Any, _: str) -> Any:
             self.seeds.append(np.asarray(seed).tolist())
             self.parameters.append(parameters)
             self.observations.append({name: np.asarray(each) for name, each in rows.items()})

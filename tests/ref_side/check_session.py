@@ -4,9 +4,12 @@ The smoke session runs the same with the real agent.
 """
 
 import json
+import os
+import signal
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,6 +29,7 @@ from shared.protocol import updates
 from shared.records import Episode, Evaluation, Progress, Record, check_episode, read_rows
 
 ROWS, EVERY = 1600, 400
+OUTCOME = Outcome((20.0, 30.0), (20, 30))
 
 
 class RandomAgent(embodied.RandomAgent):  # type: ignore[misc]
@@ -33,7 +37,7 @@ class RandomAgent(embodied.RandomAgent):  # type: ignore[misc]
 
     configs = dreamerv3.Agent.configs
 
-    def __init__(self, obs_space: Any, act_space: Any, config: Any) -> None:
+    def __init__(self, obs_space: Any, act_space: Any, _: Any) -> None:
         super().__init__(obs_space, act_space)
         self.updates = embodied.Counter()
         retnorm = {"low": jnp.float32(-1.0), "high": jnp.float32(2.5)}
@@ -54,6 +58,31 @@ class RandomAgent(embodied.RandomAgent):  # type: ignore[misc]
         return {}, carry, metrics
 
 
+def run_randomly(directory: Path, evaluate: Callable[[], Outcome]) -> Session:
+    """Run the stock loop with random actions into ``directory``; ``evaluate`` evaluates."""
+    directory.mkdir()
+    settings = Settings(
+        arm="stock",
+        seed=3,
+        rows=ROWS,
+        every=EVERY,
+        episodes=2,
+        progress_every=160,
+        tiny=True,
+        directory=directory,
+        began=time.time(),
+    )
+    recorder = Recorder(directory, 3, ROWS, settings.began)
+    evaluation = mock.patch.object(Session, "_evaluate", lambda _: evaluate())
+    with mock.patch.object(dreamerv3, "Agent", RandomAgent), evaluation:
+        session = Session(settings, recorder)
+        try:
+            session.run()
+        finally:
+            recorder.close()
+    return session
+
+
 class Running(unittest.TestCase):
     """One run of 1600 rows, shared by the tests."""
 
@@ -65,26 +94,7 @@ class Running(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.directory = Path(folder.name) / "ref_s3"
-        cls.directory.mkdir()
-        settings = Settings(
-            arm="stock",
-            seed=3,
-            rows=ROWS,
-            every=EVERY,
-            episodes=2,
-            progress_every=160,
-            tiny=True,
-            directory=cls.directory,
-            began=time.time(),
-        )
-        recorder = Recorder(cls.directory, 3, ROWS, settings.began)
-        evaluation = mock.patch.object(
-            Session, "_evaluate", lambda session: Outcome((20.0, 30.0), (20, 30))
-        )
-        with mock.patch.object(dreamerv3, "Agent", RandomAgent), evaluation:
-            cls.session = Session(settings, recorder)
-            cls.session.run()
-        recorder.close()
+        cls.session = run_randomly(cls.directory, lambda: OUTCOME)
 
     def test_records_are_at_the_protocols_rows_and_updates(self) -> None:
         for name, kind in (("records.jsonl", Record), ("evals.jsonl", Evaluation)):
@@ -98,9 +108,7 @@ class Running(unittest.TestCase):
         self.assertEqual([row.window_samples for row in windows], [0, 0, 80, 200])
         self.assertEqual(windows[0].train_raw, {})
         self.assertAlmostEqual((windows[2].train_raw or {})["vector_loss"], np.mean(range(80)))
-        self.assertAlmostEqual(
-            (windows[3].train_raw or {})["vector_loss"], np.mean(range(80, 280))
-        )
+        self.assertAlmostEqual((windows[3].train_raw or {})["vector_loss"], np.mean(range(80, 280)))
 
     def test_metrics_are_recorded_under_both_names(self) -> None:
         last = read_rows(self.directory / "records.jsonl", Record)[-1]
@@ -157,6 +165,31 @@ class Running(unittest.TestCase):
         self.assertEqual(embodied.Driver.__module__, "embodied.core.driver")
 
 
+class Ending(unittest.TestCase):
+    """A run that is told to end."""
+
+    def test_what_was_recorded_before_a_signal_stays_readable(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+            signal.signal(number, signal.default_int_handler)
+            calls: list[int] = []
+
+            def evaluate(number: int = number, calls: list[int] = calls) -> Outcome:
+                calls.append(1)
+                if len(calls) == 3:
+                    os.kill(os.getpid(), number)
+                return OUTCOME
+
+            with self.subTest(signal=number), tempfile.TemporaryDirectory() as folder:
+                run = Path(folder) / "ref_s3"
+                with self.assertRaises(SystemExit) as ended:
+                    run_randomly(run, evaluate)
+                self.assertEqual(ended.exception.code, 128 + number)
+                records = read_rows(run / "records.jsonl", Record)
+                self.assertEqual([row.rows for row in records], [400, 800])
+                self.assertTrue(read_rows(run / "episodes.jsonl", Episode))
+
+
 class Normaliser(unittest.TestCase):
     """The return normaliser's scale."""
 
@@ -181,14 +214,16 @@ class Configuration(unittest.TestCase):
         """Its ``main`` is given the overrides as flags; the loop is caught when it is called."""
         with tempfile.TemporaryDirectory() as folder:
             overrides = reference_overrides(seed=1, rows=1600, logdir=f"{folder}/run", tiny=True)
-            flags = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
+            flags = [
+                part for name, value in overrides.items() for part in (f"--{name}", str(value))
+            ]
             with mock.patch.object(embodied.run, "train") as loop:
                 dreamerv3.main.main(flags)
             stock = loop.call_args.args[4]
             saved = YAML(typ="safe").load(Path(f"{folder}/run/config.yaml").read_text())
         config = resolve(overrides)
         self.assertEqual(config.flat, embodied.Config(saved).flat)
-        settings = mock.Mock(arm="stock", overrides=lambda logdir: overrides, directory="", began=0)
+        settings = mock.Mock(arm="stock", overrides=lambda _: overrides, directory="", began=0)
         with mock.patch.object(embodied.run, "train") as loop:
             session = Session(settings, mock.Mock())
             with mock.patch.object(session, "_finish"):
