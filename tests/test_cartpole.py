@@ -132,8 +132,7 @@ def test_constants_are_float32() -> None:
 def test_the_physics_import_numpy_alone() -> None:
     """The port check imports it in the Ajax environment, where the reference is not."""
     script = (
-        "import sys, ref_side.cartpole;"
-        "print(*sorted({name.split('.')[0] for name in sys.modules}))"
+        "import sys, ref_side.cartpole;print(*sorted({name.split('.')[0] for name in sys.modules}))"
     )
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout
