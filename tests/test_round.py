@@ -1,0 +1,369 @@
+"""The command ``python -m launch.round``, with stand-ins for the two sides' environments."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from launch import info, options, preflight
+from shared.errors import UserError
+from shared.launch_info import EMPTY_DIFF, Revision, read_launches, side_revision
+from shared.obtain import obtain_checkout
+from shared.protocol import REFERENCE_COMMIT
+from shared.provenance import Roots
+from tests.inside import ROOT, out_of_reach
+
+STAND_IN = ROOT / "tests" / "stand_in_side.py"
+
+
+def git(directory: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+    command = ["git", "-C", str(directory), *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """The stand-in for a side's Python."""
+    path = tmp_path / "environment" / "python"
+    path.parent.mkdir()
+    path.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(STAND_IN))} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def ajax_root(tmp_path: Path) -> Path:
+    """A git checkout with an ``ajax`` package."""
+    root = tmp_path / "ajax-checkout"
+    (root / "src" / "ajax").mkdir(parents=True)
+    (root / "src" / "ajax" / "__init__.py").write_text("")
+    git(root, "init", "--quiet", ".")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Ajax")
+    return root
+
+
+Launch = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def launch(tmp_path: Path, python: Path, ajax_root: Path) -> Launch:
+    """Starts the command with stand-ins for both sides; the output directory is tmp_path/out."""
+
+    def start(*arguments: str, actions: str = "") -> "subprocess.Popen[str]":
+        given = ["--out", str(tmp_path / "out"), "--reference-python", str(python)]
+        given += ["--ajax-python", str(python), "--ajax-root", str(ajax_root)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "launch.round", "--round", "1", "--smoke", *given, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "STAND_IN": actions, "AJAX_XLA_FLAGS": "--a=b"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return start
+
+
+AJAX_ALONE = ("--side", "ajax", "--no-compare")
+
+
+def end(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    output, _ = process.communicate(timeout=120)
+    return process.returncode, output
+
+
+@pytest.fixture
+def reference() -> None:
+    """The reference checkout, obtained as the command obtains it."""
+    try:
+        obtain_checkout()
+    except UserError as error:
+        out_of_reach(f"the reference checkout is out of reach: {error}")
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+# --- a round that goes well -----------------------------------------------------------------
+
+
+def test_one_side_alone(tmp_path: Path, launch: Launch, ajax_root: Path) -> None:
+    code, output = end(launch(*AJAX_ALONE, "--rows", "2000", "--seeds", "4", "2"))
+    out = tmp_path / "out"
+    assert code == 0, output
+    assert "ajax: finished after" in output
+    assert "1 of 1 process finished" in output
+    assert "departs from the protocol: rows 2000 instead of 1600" in output
+    assert "vmap layout" in output
+    assert (out / "ajax.DONE").read_text() == "0\n"
+    log = (out / "ajax.log").read_text()
+    assert log.startswith(f"{out} "), "runs in the output directory"
+    assert '"--seeds", "4", "2", "--rows", "2000"' in log
+    assert log.endswith(" --a=b\n"), "AJAX_XLA_FLAGS is its XLA_FLAGS"
+    (launched,) = read_launches(out / "launch_info.txt")
+    assert launched.sides == ("ajax",)
+    assert launched.revision("ajax") == Revision(
+        git(ajax_root, "rev-parse", "HEAD"), dirty=False, diff_sha1=EMPTY_DIFF
+    )
+    assert launched.revision("reference") is None
+    fields = launched.fields
+    assert fields["command"] == (
+        "python -m launch.round --round 1 --smoke --side ajax --seeds 4 2 --rows 2000 --out <out> "
+        "--reference-python <elsewhere>/python --ajax-root <ajax-root> "
+        "--ajax-python <elsewhere>/python --no-compare"
+    )
+    assert fields["ajax python"] == "3.99.1, jax 0.7.2"
+    assert (fields["AJAX_XLA_FLAGS"], fields["seeds"], fields["smoke"]) == ("--a=b", "4 2", "yes")
+    project = launched.revision("project")
+    assert project is not None
+    assert project.commit in (None, git(ROOT, "rev-parse", "HEAD"))
+
+
+@pytest.mark.usefixtures("reference")
+def test_two_machines_share_a_round(tmp_path: Path, launch: Launch) -> None:
+    out = tmp_path / "out"
+    assert end(launch(*AJAX_ALONE))[0] == 0
+    code, output = end(launch("--side", "reference", "--no-compare", "--rows", "800"))
+    assert code == 2
+    assert "the other side ran with rows 1600, this one would with 800" in output
+    assert not list(out.glob("ref_*"))
+    before = (out / "launch_info.txt").read_text()
+    code, output = end(launch("--side", "reference", "--no-compare"))
+    assert code == 0, output
+    assert (out / "launch_info.txt").read_text().startswith(before)
+    launches = read_launches(out / "launch_info.txt")
+    assert [each.sides for each in launches] == [("ajax",), ("reference",)]
+    assert side_revision(launches, "reference") == Revision(REFERENCE_COMMIT, dirty=False)
+    assert sorted(path.name for path in out.glob("*.DONE")) == [
+        "ajax.DONE",
+        "ref_s0.DONE",
+        "ref_s1.DONE",
+    ]
+    code, output = end(launch("--side", "reference", "--no-compare"))
+    assert code == 2
+    assert "holds a run of reference already" in output
+
+
+# --- a round that does not ------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("reference")
+def test_a_killed_process_is_named_and_the_rest_goes_on(tmp_path: Path, launch: Launch) -> None:
+    out = tmp_path / "out"
+    process = launch("--jobs", "2", actions="ref_s0:wait")
+    wait_for(out / "ref_s0" / "pid", process)
+    os.kill(int((out / "ref_s0" / "pid").read_text()), signal.SIGKILL)
+    code, output = end(process)
+    assert code == 1
+    assert "FAILED ref_s0: ended by SIGKILL (exit code 137); log: " in output
+    assert "2 of 3 processes finished" in output
+    assert "] comparison:" in output, "what is there is compared"
+    done = {path.stem: path.read_text() for path in out.glob("*.DONE")}
+    assert done == {"ref_s0": "137\n", "ref_s1": "0\n", "ajax": "0\n"}
+    assert (out / "ref_s0" / "evals.jsonl").read_text().endswith("}\n")
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("ajax:fail", "FAILED ajax: exit code 3; log: "),
+        ("ajax:forget", "FAILED ajax: ended with 0 but left no ajax/s1/records.jsonl; log: "),
+        ("ajax:leak", "FAILED scan: exit code 1"),
+    ],
+)
+def test_what_went_wrong_is_said_at_the_end(launch: Launch, action: str, said: str) -> None:
+    code, output = end(launch(*AJAX_ALONE, actions=action))
+    assert code == 1
+    assert said in output.splitlines()[-2]
+
+
+@pytest.mark.usefixtures("reference")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopping_the_launcher_stops_and_marks_its_processes(
+    tmp_path: Path, launch: Launch, number: signal.Signals, status: int
+) -> None:
+    out = tmp_path / "out"
+    process = launch("--jobs", "2", actions="ref_s0:wait,ref_s1:wait")
+    for name in ("ref_s0", "ref_s1"):
+        wait_for(out / name / "pid", process)
+    process.send_signal(number)
+    code, output = end(process)
+    assert code == status
+    assert f"{number.name}: SIGTERM to ref_s0, ref_s1" in output
+    assert "never started: ajax" in output
+    assert "comparison:" not in output
+    assert "scan:" not in output
+    assert {path.name: path.read_text() for path in out.glob("*.DONE")} == {
+        "ref_s0.DONE": "143\n",
+        "ref_s1.DONE": "143\n",
+    }
+    for name in ("ref_s0", "ref_s1"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((out / name / "pid").read_text()), 0)
+
+
+def test_a_terminal_that_goes_away_ends_no_round(tmp_path: Path, launch: Launch) -> None:
+    process = launch(*AJAX_ALONE, "--lines-every", "0", actions="ajax:wait")
+    wait_for(tmp_path / "out" / "ajax" / "pid", process)
+    assert process.stdout is not None
+    process.stdout.close()  # as `| head` does
+    time.sleep(1.0)
+    assert process.poll() is None
+    process.terminate()
+    assert process.wait(60) == 143
+
+
+# --- before anything is started -------------------------------------------------------------
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path, launch: Launch) -> None:
+    assert end(launch(*AJAX_ALONE))[0] == 0
+    files = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    code, output = end(launch(*AJAX_ALONE))
+    assert code == 2
+    assert output.count("\n") == 1
+    assert "holds a run of ajax already; name another directory with --out" in output
+    assert files == {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
+
+
+def test_other_peoples_files_are_left_alone(tmp_path: Path, launch: Launch) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("dear")
+    code, output = end(launch(*AJAX_ALONE))
+    assert (code, output.count("\n")) == (2, 1)
+    assert "is not empty and holds no run" in output
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+
+def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    code, output = end(launch("--dry-run", "--reference-checkout", str(tmp_path / "absent")))
+    assert code == 0, output
+    assert sorted(tmp_path.rglob("*")) == before
+    for part in (
+        "3 processes",
+        "ref_s1:",
+        "--arm stock",
+        "AJAX_",
+        "XLA_FLAGS=--a=b",
+        "timing.json",
+    ):
+        assert (part in output) is (part != "AJAX_")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "ajax.DONE").write_text("0\n")
+    code, output = end(launch("--dry-run"))
+    assert code == 0
+    assert "not possible as things are" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rows", "1000"], "--rows 1000: give a positive multiple of the 400 rows"),
+        (["--rows", "0"], "--rows 0: give a positive multiple"),
+        (["--every", "100"], "--every 100: give a positive multiple of 16"),
+        (["--episodes", "0"], "--episodes 0: give a positive number"),
+        (["--seeds", "1", "1"], "--seeds 1 1: give different seeds"),
+        (["--seeds", "-1"], "--seeds -1: give different seeds >= 0"),
+        (["--jobs", "0"], "--jobs 0: give a positive number"),
+        (["--against", "/nowhere"], "--against /nowhere: no such directory"),
+        (["--ajax-root", "/nowhere"], "--ajax-root /nowhere: no ajax package in /nowhere/src"),
+        (["--ajax-python", "/nowhere"], "/nowhere: cannot be run (No such file or directory)"),
+        (["--ajax-python", "/bin/sh"], "/bin/sh: cannot be run (is it a Python?)"),
+        (["--ajax-python", sys.executable], "has no jax; name another one with --ajax-python"),
+    ],
+)
+def test_bad_input_is_one_line_and_starts_nothing(
+    tmp_path: Path, launch: Launch, arguments: list[str], said: str
+) -> None:
+    code, output = end(launch(*AJAX_ALONE, *arguments))
+    assert (code, output.count("\n")) == (2, 1), output
+    assert output.startswith("error: ")
+    assert said in output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_reference_checkout_is_one_line(tmp_path: Path, launch: Launch) -> None:
+    code, output = end(launch("--reference-checkout", str(tmp_path / "absent")))
+    assert (code, output.count("\n")) == (2, 1), output
+    assert "--reference-checkout" in output
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_output_never_lies_in_a_checkout(launch: Launch, ajax_root: Path) -> None:
+    code, output = end(launch(*AJAX_ALONE, "--out", str(ajax_root / "src" / "out")))
+    assert (code, output.count("\n")) == (2, 1), output
+    assert "lies in the checkout" in output
+    assert not (ajax_root / "src" / "out").exists()
+
+
+def test_too_little_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    preflight.check_room(tmp_path / "a" / "b", 1, [])
+    monkeypatch.setattr(preflight, "BYTES_PER_PROCESS", 2**60)
+    with pytest.raises(UserError, match=r"MiB are free, 3 processes need about"):
+        preflight.check_room(tmp_path / "a" / "b", 3, [])
+    assert not list(tmp_path.iterdir())
+
+
+# --- what is recorded -----------------------------------------------------------------------
+
+
+def test_uncommitted_changes_of_ajax_are_recorded(ajax_root: Path) -> None:
+    clean = info.checkout(ajax_root / "src")
+    (ajax_root / "notes.txt").write_text("outside src")
+    assert info.checkout(ajax_root / "src") == clean
+    (ajax_root / "src" / "ajax" / "__init__.py").write_text("x = 1\n")
+    changed = info.checkout(ajax_root / "src")
+    assert (clean.dirty, clean.diff_sha1, changed.dirty) == (False, EMPTY_DIFF, True)
+    assert changed.diff_sha1 not in (None, EMPTY_DIFF)
+
+
+def test_a_tree_that_is_no_checkout_says_so(tmp_path: Path, ajax_root: Path) -> None:
+    assert info.project_revision(tmp_path).line("project") == "<repo>; no git checkout"
+    # An archive unpacked inside another project's checkout is not that project's commit.
+    assert info.project_revision(ajax_root / "src").commit is None
+    assert info.project_revision(ajax_root).dirty is False
+    (ajax_root / "new.py").write_text("")
+    assert info.project_revision(ajax_root).line("project").endswith("; dirty: yes")
+
+
+def test_a_remote_is_not_recorded() -> None:
+    given = options.parse(["--round", "2", "--reference-remote", "https://git.example.invalid/x"])
+    assert options.command_line(given, Roots()) == (
+        "python -m launch.round --round 2 --reference-remote <elsewhere>/x"
+    )
+
+
+def release(site: Path, version: str) -> preflight.PythonFacts:
+    """An installed ``ajax-rl`` whose files are those of its RECORD."""
+    (site / f"ajax_rl-{version}.dist-info").mkdir(parents=True)
+    (site / f"ajax_rl-{version}.dist-info" / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: ajax-rl\nVersion: {version}\n"
+    )
+    (site / f"ajax_rl-{version}.dist-info" / "RECORD").write_text("")
+    return preflight.PythonFacts("3.12.1", "0.7.2", (str(site),))
+
+
+def test_only_the_pinned_release_is_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"ajax-rl is not installed"):
+        preflight.verified_release(preflight.PythonFacts("3.12.1", "0.7.2", (str(tmp_path),)))
+    with pytest.raises(UserError, match=r"ajax-rl 0\.3\.0 is installed, 0\.4\.0 expected"):
+        preflight.verified_release(release(tmp_path / "old", "0.3.0"))
+    with pytest.raises(UserError, match="its RECORD is not the release's"):
+        preflight.verified_release(release(tmp_path / "forged", "0.4.0"))
