@@ -50,7 +50,7 @@ def find_interpreter(versions: Sequence[str]) -> Interpreter:
     """Find a CPython of one of ``versions`` (such as ``3.11``), earlier ones first.
 
     The interpreter that runs this is preferred whatever its place in the list, then one on PATH,
-    under pyenv's root, and known to uv.
+    under pyenv's root, and one that uv has downloaded.
 
     Raises:
         UserError: none is found; the line names the places looked at and what to do.
@@ -146,12 +146,14 @@ def _under_pyenv(root: Path, version: str) -> Iterator[Path]:
 
 
 def _known_to_uv(version: str) -> Iterator[Path]:
-    """What uv finds, its own downloads among them; nothing is downloaded here."""
+    """What uv has downloaded earlier; it is not asked about PATH, where shims stop it."""
     try:
         uv = find_uv()
     except UserError:
         return
-    told = _output_line([str(uv), "python", "find", "--no-python-downloads", version])
+    told = _output_line(
+        [str(uv), "python", "find", "--managed-python", "--no-python-downloads", version]
+    )
     if told:
         yield Path(told)
 

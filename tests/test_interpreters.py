@@ -1,5 +1,6 @@
 """Interpreters are found where they hide, and believed only once they have run."""
 
+import platform
 import sys
 from pathlib import Path
 
@@ -17,6 +18,13 @@ def executable(path: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def libc() -> str:
+    """The C library as uv's folder names have it."""
+    if sys.platform != "linux":
+        return "none"
+    return "gnu" if platform.libc_ver()[0] == "glibc" else "musl"
 
 
 @pytest.fixture
@@ -75,6 +83,20 @@ def test_one_that_pyenv_hides_is_found(
         monkeypatch.setenv("PATH", str(shim.parent))
     elif told_by == "command":
         executable(bare / "bin" / "pyenv", f'[ "$1" = root ] && echo "{root}"')
+    assert find_interpreter((MINOR,)).path == real
+
+
+def test_one_that_uv_has_downloaded_is_found(
+    bare: Path, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real uv, told of a folder of downloads, behind a shim that does not work."""
+    monkeypatch.delitem(sys.modules, "uv")
+    executable(bare / "bin" / f"python{MINOR}", "exit 127")
+    name = f"cpython-{MINOR}.{PATCH}-{sys.platform}-{platform.machine()}-{libc()}"
+    (bare / "downloads" / name).mkdir(parents=True)
+    for part in ("bin", "lib"):
+        (bare / "downloads" / name / part).symlink_to(real.parent.parent / part)
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(bare / "downloads"))
     assert find_interpreter((MINOR,)).path == real
 
 
