@@ -6,7 +6,6 @@ Importing this module imports ``embodied``: verify the checkout and put it on th
 
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import embodied
@@ -24,12 +23,7 @@ class Stopwatch:
         self._began = time.perf_counter()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.seconds += time.perf_counter() - self._began
 
 
