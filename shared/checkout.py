@@ -49,7 +49,11 @@ def verify_checkout(root: Path, commit: str) -> Checkout:
             f"{root}: commit {head[:12]} is checked out, expected {commit[:12]}; "
             f"run git -C {root} checkout {commit}, or use another checkout"
         )
-    differences = sorted(_differences(root, committed_files(git_dir, commit)))
+    expected = committed_files(git_dir, commit)
+    try:
+        differences = sorted(_differences(root, expected))
+    except OSError as error:
+        raise UserError(f"{error.filename or root}: cannot be read ({error.strerror})") from None
     if differences:
         named = "; ".join(differences[:_NAMED])
         more = f"; and {len(differences) - _NAMED} more" if len(differences) > _NAMED else ""

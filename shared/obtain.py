@@ -87,8 +87,14 @@ def _clone(remote: str, commit: str, target: Path) -> None:
     print(f"cloning {_without_credentials(remote)} at {commit[:12]} (once)", flush=True)
     # A path is relative to where the user is, not to the repository that git would run in.
     address = str(Path(remote).resolve()) if Path(remote).exists() else remote
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sibling = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sibling = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise UserError(
+            f"{target.parent}: cannot be written ({error.strerror}), so the reference code cannot "
+            f"be cloned there; {_WAYS_OUT}"
+        ) from None
     try:
         checkout = sibling / target.name
         checkout.mkdir()

@@ -222,6 +222,15 @@ def test_the_repository_around_a_plain_folder_is_not_taken_for_it(
     assert "is not a git checkout" in refusal(folder, pinned)
 
 
+def test_a_linked_worktree_is_a_checkout_too(source: Path, pinned: str, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(source, "worktree", "add", "--quiet", "--detach", str(linked), pinned)
+    assert verify_checkout(linked, pinned).root == linked
+    (linked / "run.sh").write_text("echo other\n")
+    # Its .git is a file, which must not be taken for one of the commit's.
+    assert refusal(linked, pinned).count(" has changed") == 1
+
+
 def test_variables_of_a_git_hook_do_not_redirect(
     source: Path, pinned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +287,16 @@ def test_a_named_checkout_that_is_not_there_is_not_created(tmp_path: Path, pinne
     with pytest.raises(UserError, match=f"{CHECKOUT_VARIABLE} .*missing: no such directory"):
         obtain_checkout(commit=pinned, environment={CHECKOUT_VARIABLE: str(missing)})
     assert not missing.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(
+    source: Path, pinned: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        obtain_checkout(
+            remote=str(source), commit=pinned, default=tmp_path / "file/clone", environment={}
+        )
 
 
 def test_a_remote_without_the_commit_leaves_nothing_behind(source: Path, tmp_path: Path) -> None:
