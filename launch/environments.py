@@ -56,15 +56,29 @@ def ensure(name: str, root: Path = ROOT) -> Path:
 
 def ensure_environment(environment: Environment, root: Path) -> Path:
     """As :func:`ensure`, for any environment whose lists lie in ``root``."""
+    packages, interpreter, home = _plan(environment, root)
+    if not _is_ready(home):
+        _build(environment, packages, interpreter, home)
+    return _python(home)
+
+
+def locate(name: str, root: Path = ROOT) -> Path:
+    """Where :func:`ensure` has or would put the Python of ``name``; nothing is built.
+
+    Raises:
+        UserError: no interpreter of a version that the environment takes.
+    """
+    return _python(_plan(ENVIRONMENTS[name], root)[2])
+
+
+def _plan(environment: Environment, root: Path) -> tuple[str, Interpreter, Path]:
+    """The package list, the interpreter and the folder of an environment."""
     packages = requirements(environment, root)
     try:
         interpreter = find_interpreter(environment.pythons)
     except UserError as error:
         raise UserError(f"environment {environment.name!r}: {error}") from None
-    home = _home(environment, packages, interpreter, root)
-    if not _is_ready(home):
-        _build(environment, packages, interpreter, home)
-    return _python(home)
+    return packages, interpreter, _home(environment, packages, interpreter, root)
 
 
 def _home(environment: Environment, packages: str, interpreter: Interpreter, root: Path) -> Path:
