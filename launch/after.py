@@ -9,6 +9,9 @@ from shared import layout
 from shared.layout import RunLayout
 from shared.protocol import SIDES, Round, Side
 
+#: The round that is analysed as cross pairs with round 1.
+PAIRED_ROUND = 2
+
 
 @dataclass(frozen=True)
 class Command:
@@ -21,38 +24,17 @@ class Command:
 
 @dataclass(frozen=True)
 class Comparison(Command):
-    """A comparison of ``roots["reference"]``'s reference with ``roots["ajax"]``'s Ajax."""
+    """A comparison of two sides; ``sides`` says which of them must be in which directory."""
 
-    roots: Mapping[Side, Path]
-
-    @property
-    def own(self) -> bool:
-        """Whether both sides are the round's own."""
-        return len(set(self.roots.values())) == 1
-
-    def elsewhere(self, out: Path) -> Path | None:
-        """The root that is another round's; ``None`` for the round's own comparison."""
-        return next((root for root in self.roots.values() if root != out), None)
+    sides: tuple[tuple[Side, Path], ...]
+    #: Whether both sides are the round's own; the others are run when all they need is there.
+    own: bool
 
     def lacks(self) -> tuple[str, ...]:
-        """The sides without which this comparison can say nothing, from the files there are."""
+        """What must be there before this comparison can say all it has to say."""
         return tuple(
-            f"{side} evaluations in {self.roots[side]}"
-            for side in SIDES
-            if not has_side(self.roots[side], side)
+            f"{side} evaluations in {root}" for side, root in self.sides if not has_side(root, side)
         )
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A cross comparison: this round's ``own`` side with the other side of round 1."""
-
-    name: str
-    own: Side
-
-
-#: Pre-registered pairs by round (protocol section 2): the same expectation on both sides.
-PAIRS: dict[int, tuple[Pair, ...]] = {2: (Pair("pairE", "reference"), Pair("pairR", "ajax"))}
 
 
 def has_side(root: Path, side: Side) -> bool:
@@ -63,16 +45,26 @@ def has_side(root: Path, side: Side) -> bool:
 
 
 def comparisons(chosen: Round, places: Places, *, other_seeds: bool) -> tuple[Comparison, ...]:
-    """The round's own comparison, then its pairs; a smoke has its own only.
+    """The round's own comparison, then round 2's cross pairs; a smoke has its own only.
 
     ``other_seeds`` says that the seeds are not the protocol's, so that the analysis is told them.
     """
-    common = [*("--round", str(chosen.number)), *(["--smoke"] if chosen.tiny else [])]
+    options = ["--round", str(chosen.number), "--root", str(places.out)]
+    if chosen.tiny:
+        options.append("--smoke")
     if other_seeds:
-        common += ["--seeds", *map(str, chosen.seeds)]
-    own = _comparison("comparison", places, [*common, "--root", str(places.out)], {})
-    pairs = () if chosen.tiny else PAIRS.get(chosen.number, ())
-    return (own, *(_pair(pair, common, places) for pair in pairs))
+        options += ["--seeds", *map(str, chosen.seeds)]
+    if places.ajax_source is not None:
+        # Else the pinned release is expected to have run.
+        options += ["--ajax-src", str(places.ajax_source)]
+    own = tuple((side, places.out) for side in SIDES)
+    found = [_comparison("comparison", places, options, own, own=True)]
+    if chosen.number == PAIRED_ROUND and not chosen.tiny:
+        # Pre-registered (protocol section 2): each side of round 2 with round 1's other side.
+        options += ["--against", str(places.against)]
+        needed = (*own, *((side, places.against) for side in SIDES))
+        found.append(_comparison("pairs E and R", places, options, needed, own=False))
+    return tuple(found)
 
 
 def scan(places: Places) -> Command:
@@ -81,25 +73,16 @@ def scan(places: Places) -> Command:
     return Command("scan", argv, _environment(places))
 
 
-def _pair(pair: Pair, common: list[str], places: Places) -> Comparison:
-    roots = {side: places.out if side == pair.own else places.against for side in SIDES}
-    options = [
-        *common,
-        *("--ref-root", str(roots["reference"]), "--ajax-root", str(roots["ajax"])),
-        *("--out", str(places.out / pair.name)),
-    ]
-    return _comparison(pair.name, places, options, roots)
-
-
 def _comparison(
-    name: str, places: Places, options: list[str], roots: Mapping[Side, Path]
+    name: str,
+    places: Places,
+    options: list[str],
+    sides: tuple[tuple[Side, Path], ...],
+    *,
+    own: bool,
 ) -> Comparison:
-    return Comparison(
-        name,
-        (str(places.analysis_python), "-m", "analysis.compare", *options),
-        _environment(places),
-        roots or dict.fromkeys(SIDES, places.out),
-    )
+    argv = (str(places.analysis_python), "-m", "analysis.compare", *options)
+    return Comparison(name, argv, _environment(places), sides, own)
 
 
 def _environment(places: Places) -> dict[str, str]:

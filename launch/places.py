@@ -1,8 +1,9 @@
 """Where a round's parts lie on this machine."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from shared.protocol import Side
 from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT, OUT_ROOT, REFERENCE_ROOT, REPO_ROOT, Roots
 
 
@@ -31,16 +32,9 @@ class Places:
         """The ``src`` directory that Ajax is imported from; ``None`` for the release."""
         return self.ajax_root / "src" if self.ajax_root is not None else self.ajax_src
 
-    def with_pythons(
-        self, *, reference: Path | None, ajax: Path | None, analysis: Path | None
-    ) -> "Places":
-        """The same places with the interpreters that are not ``None`` put in."""
-        return replace(
-            self,
-            reference_python=reference or self.reference_python,
-            ajax_python=ajax or self.ajax_python,
-            analysis_python=analysis or self.analysis_python,
-        )
+    def python(self, side: Side) -> Path:
+        """The Python that runs ``side``."""
+        return self.reference_python if side == "reference" else self.ajax_python
 
     def roots(self) -> Roots:
         """The named roots under which these places are recorded (protocol section 7)."""

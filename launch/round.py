@@ -11,18 +11,12 @@ from pathlib import Path
 from launch import options as asked
 from launch.after import Command
 from launch.describe import at_a_time, describe_plan, describe_round, later, processes, shown
-from launch.environments import ensure
+from launch.environments import ensure, locate
 from launch.info import collect_revisions, launch_fields
 from launch.options import Options
 from launch.places import Places
 from launch.plan import XLA_FLAGS_VARIABLE, Plan, child_environment, plan_round
-from launch.preflight import (
-    PythonFacts,
-    check_output,
-    check_room,
-    inspect_python,
-    verified_release,
-)
+from launch.preflight import check_output, check_room, inspect_python, verified_release
 from launch.progress import PlainLines
 from launch.signals import StopSignals
 from launch.supervise import Result, describe_exit, run_foreground, supervise
@@ -62,7 +56,7 @@ def main() -> int:
 
 
 def places(options: Options) -> Places:
-    """Where the parts will be; nothing is looked up, cloned or built, so Pythons may be names."""
+    """Where the parts are or will be; nothing is cloned or built."""
     chosen = asked.chosen_round(options)
     named = f"{'smoke-' if chosen.tiny else ''}round{chosen.number}"
     variable = os.environ.get(CHECKOUT_VARIABLE)
@@ -74,9 +68,9 @@ def places(options: Options) -> Places:
         out=(options.out or REPO / ".work" / named).resolve(),
         against=(options.against or REPO / ".work" / "round1").resolve(),
         checkout=checkout.resolve(),
-        reference_python=options.reference_python or _unbuilt("reference"),
-        ajax_python=options.ajax_python or _unbuilt("ajax"),
-        analysis_python=_unbuilt("analysis"),
+        reference_python=options.reference_python or _located("reference"),
+        ajax_python=options.ajax_python or _located("ajax"),
+        analysis_python=_located("analysis"),
         launcher_python=Path(sys.executable),
         ajax_root=options.ajax_root.resolve() if options.ajax_root else None,
         ajax_src=asked.ajax_source(options, os.environ),
@@ -105,22 +99,17 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     Raises ``UserError``, with nothing written below the output directory.
     """
     found = places(options)
-    check_room(found.out, len(draft.jobs), [found.checkout, *_paths(found.ajax_source)])
-    pythons: dict[Side, Path] = {}
-    facts: dict[Side, PythonFacts] = {}
+    check_room(found.out, len(draft.jobs), [found.checkout, *_roots_of(found.ajax_source)])
     if "reference" in draft.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
-    for side in draft.sides:
-        given = options.reference_python if side == "reference" else options.ajax_python
-        pythons[side] = given or ensure(side)
-        facts[side] = inspect_python(pythons[side], side)
-    needs_release = "ajax" in draft.sides and found.ajax_source is None
-    release = verified_release(facts["ajax"]) if needs_release else None
-    found = found.with_pythons(
-        reference=pythons.get("reference"),
-        ajax=pythons.get("ajax"),
-        analysis=None if options.no_compare else ensure("analysis"),
-    )
+    for name in (*draft.sides, *(["analysis"] if draft.comparisons else [])):
+        if getattr(options, f"{name}_python", None) is None:
+            ensure(name)
+    # As before, but for an environment that could not be located then.
+    found = places(options)
+    facts = {side: inspect_python(found.python(side), side) for side in draft.sides}
+    released = "ajax" in draft.sides and found.ajax_source is None
+    release = verified_release(facts["ajax"]) if released else None
     fields = launch_fields(
         draft,
         collect_revisions(found, release, draft.sides),
@@ -149,16 +138,21 @@ def run(prepared: Prepared, signals: StopSignals, lines_every: float) -> int:
 
 
 def follow(plan: Plan, signals: StopSignals) -> list[str]:
-    """Run the comparisons that have both sides, then the scan; a line for each fault."""
-    faults = []
+    """Run the comparisons that have what they need, then the scan; a line for each fault."""
+    faults: list[str] = []
     for comparison in plan.comparisons:
         lacking = comparison.lacks()
         if lacking and not comparison.own:
-            say(f"{comparison.name}: there are no {' and no '.join(lacking)} yet; when there are:")
+            say(f"{comparison.name}: no {', no '.join(lacking)}; to compare when there are:")
             say(f"  {later(comparison)}")
-        elif not signals.count:
-            faults += _foreground(comparison, signals)
-    return faults if signals.count else faults + _foreground(plan.scan, signals)
+            say("  (--against published compares with the published round 1)")
+            continue
+        found = _foreground(comparison, signals)
+        if lacking and len(plan.sides) == 1:
+            say(f"{comparison.name}: not counted, for there are no {', no '.join(lacking)}")
+        else:
+            faults += found
+    return faults + _foreground(plan.scan, signals)
 
 
 def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals) -> int:
@@ -192,13 +186,15 @@ def _announce(prepared: Prepared) -> None:
     names = " ".join(job.name for job in plan.jobs)
     say(f"{processes(plan)}, {at_a_time(prepared.limit)}: {names}")
     for comparison in plan.comparisons:
-        root = comparison.elsewhere(plan.out)
-        if root is not None and not root.is_dir():
-            say(f"note: {comparison.name} will need {shown(root)}, which is not there")
+        for root in sorted({root for _, root in comparison.sides} - {plan.out}):
+            if not root.is_dir():
+                say(f"note: {comparison.name} will need {shown(root)}, which is not there")
 
 
 def _foreground(command: Command, signals: StopSignals) -> list[str]:
-    """Run one command on this terminal; a line if it failed."""
+    """Run one command on this terminal, unless the user has had enough; a line if it failed."""
+    if signals.count:
+        return []
     say(f"{command.name}:")
     environment = child_environment(command.env, os.environ)
     try:
@@ -208,12 +204,16 @@ def _foreground(command: Command, signals: StopSignals) -> list[str]:
     return [f"{command.name}: {describe_exit(code)}"] if code else []
 
 
-def _unbuilt(name: str) -> Path:
-    return Path(f"<{name} environment>/bin/python")
+def _located(name: str) -> Path:
+    """The Python of an environment; one that this machine cannot have may not be needed."""
+    try:
+        return locate(name)
+    except UserError:
+        return Path(f"<{name} environment>/bin/python")
 
 
-def _paths(path: Path | None) -> list[Path]:
-    return [] if path is None else [path.parent]
+def _roots_of(source: Path | None) -> list[Path]:
+    return [] if source is None else [source.parent]
 
 
 if __name__ == "__main__":

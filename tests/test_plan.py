@@ -70,7 +70,9 @@ def test_names_and_files_of_processes_do_not_clash() -> None:
         files = [path for job in jobs for path in job.expected_files]
         assert len({job.name for job in jobs}) == len(jobs)
         assert len(set(files)) == len(files)
-        assert all(path.is_relative_to(job.directory) for job in jobs for path in job.expected_files)
+        assert all(
+            path.is_relative_to(job.directory) for job in jobs for path in job.expected_files
+        )
 
 
 def test_planning_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +117,12 @@ def test_departures_name_every_changed_size() -> None:
 
 def test_other_seeds_are_told_to_the_comparison() -> None:
     (own,) = plan(replace(ROUNDS[1], seeds=(7, 8))).comparisons
-    assert own.argv[3:] == ("--round", "1", "--seeds", "7", "8", "--root", "/OUT")
+    assert own.argv[3:] == ("--round", "1", "--root", "/OUT", "--seeds", "7", "8")
+
+
+def test_the_checkout_that_ran_is_the_one_the_comparison_expects() -> None:
+    (own,) = plan(ROUNDS[1], replace(PLACES, ajax_src=Path("/A/src"))).comparisons
+    assert own.argv[-2:] == ("--ajax-src", "/A/src")
 
 
 def test_without_comparison_only_the_scan_follows() -> None:
@@ -147,3 +154,24 @@ def test_the_users_shell_does_not_change_what_is_computed() -> None:
 def test_updates_are_those_of_the_protocol() -> None:
     assert "20000 rows = 9481 updates" in describe_plan(plan(ROUNDS[1]), 1)
     assert updates(1600) == 281
+
+
+def evaluations(root: Path, name: str) -> None:
+    (root / name).mkdir(parents=True)
+    (root / name / "evals.jsonl").write_text("")
+
+
+def test_pairs_wait_for_all_four_sides(tmp_path: Path) -> None:
+    two, one = tmp_path / "round2", tmp_path / "round1"
+    own, pairs = plan(ROUNDS[2], replace(PLACES, out=two, against=one)).comparisons
+    for name in ("ref_s0", "ajax/s0"):
+        evaluations(two, name)
+    assert own.lacks() == ()
+    assert pairs.lacks() == (f"reference evaluations in {one}", f"ajax evaluations in {one}")
+    evaluations(one, "ref_s0")
+    (one / "ajax" / "s0").mkdir(parents=True)
+    assert pairs.lacks() == (f"ajax evaluations in {one}",), "a directory alone is no run"
+    (one / "ajax" / "s0" / "evals.jsonl").write_text("")
+    assert pairs.lacks() == ()
+    assert plan(ROUNDS[2].smoke()).comparisons[0].own
+    assert len(plan(ROUNDS[2].smoke()).comparisons) == 1
