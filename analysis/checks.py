@@ -86,7 +86,7 @@ def _evaluation_sizes(name: str, side: SideData, seed: SeedData, sizes: Sizes) -
             faults.append(f"row {row.rows}: {len(returns)} episodes of {sizes.episodes}")
         elif not math.isclose(row.mean, math.fsum(returns) / len(returns), rel_tol=1e-9):
             faults.append(f"row {row.rows}: mean {row.mean:g} is not that of its returns")
-        elif any(a != b or not 1 <= a <= MAX_EPISODE_STEPS for a, b in zip(returns, lengths)):
+        elif returns != lengths or not all(1 <= a <= MAX_EPISODE_STEPS for a in returns):
             faults.append(f"row {row.rows}: a return is not its length in 1..{MAX_EPISODE_STEPS}")
     outside = [row.rows for row in seed.evaluations if not 0 <= row.mean <= MAX_EPISODE_STEPS]
     faults += [f"row {rows}: mean outside 0..{MAX_EPISODE_STEPS}" for rows in outside]
@@ -134,7 +134,9 @@ def _windows(name: str, seed: SeedData) -> Check:
         trained, previous = row.updates > previous, row.updates
         bad = [metric for metric, value in row.train.items() if value is None]
         if trained and (bad or not row.train):
-            faults.append(f"row {row.rows}: {bad[0] if bad else 'no metric'} is not a finite number")
+            faults.append(
+                f"row {row.rows}: {bad[0] if bad else 'no metric'} is not a finite number"
+            )
     return outcome(f"{name} training metrics", faults, "finite in every window with updates")
 
 

@@ -94,7 +94,9 @@ def permutation(reference: Floats, ajax: Floats) -> Permutation:
     p = extreme / count if exact else (extreme + 1) / (count + 1)
     # With equal sizes swapping the sides gives the same gap: two groupings are always as extreme.
     smallest = (2 if n == total - n else 1) / comb(total, n)
-    return Permutation(p, max(smallest, 0.0 if exact else 1 / (count + 1)), fails / count, count, exact)
+    return Permutation(
+        p, max(smallest, 0.0 if exact else 1 / (count + 1)), fails / count, count, exact
+    )
 
 
 def _regroupings(pooled: Floats, n: int, *, exact: bool) -> Iterator[tuple[Floats, Floats]]:
@@ -173,7 +175,9 @@ def disjoint_by_chance(n: int, m: int) -> float:
     return 2 / comb(n + m, n)
 
 
-def block_bootstrap_interval(values: Floats, *, block: int, resamples: int = 2_000) -> tuple[float, float]:
+def block_bootstrap_interval(
+    values: Floats, *, block: int, resamples: int = 2_000
+) -> tuple[float, float]:
     """95 % interval of the mean of one run's checkpoints ``[checkpoints]``.
 
     A circular block bootstrap (Politis & Romano 1992): neighbouring checkpoints are alike, so
@@ -189,5 +193,5 @@ def block_bootstrap_interval(values: Floats, *, block: int, resamples: int = 2_0
 
 def fisher(at_cap: tuple[int, int], seeds: tuple[int, int]) -> float:
     """Fisher's exact two-sided p for the counts of seeds at the cap on the two sides."""
-    table = [[count, total - count] for count, total in zip(at_cap, seeds, strict=True)]
+    table = np.array([[c, total - c] for c, total in zip(at_cap, seeds, strict=True)])
     return float(stats.fisher_exact(table).pvalue)

@@ -6,9 +6,17 @@ from typing import TypeVar
 
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import UserError
-from shared.files import exists
+from shared.files import exists, read_json_object
 from shared.launch_info import Launch, read_launches
-from shared.layout import EPISODES, EVALUATIONS, PATCH, RECORDS, RunLayout
+from shared.layout import (
+    AJAX_CONFIG,
+    EPISODES,
+    EVALUATIONS,
+    PATCH,
+    RECORDS,
+    REFERENCE_ARGUMENTS,
+    RunLayout,
+)
 from shared.protocol import SIDE_LABEL, Side
 from shared.provenance import REPO, Roots
 from shared.records import Checkpoint, Episode, Evaluation, Record, read_checkpoints, read_rows
@@ -95,7 +103,15 @@ def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
 
 
 def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
-    """The arm that ran: the last start's word for it, else whether a patch was recorded."""
+    """The arm that ran: what its process recorded, else the launch, else whether it was patched."""
+    if side == "ajax":
+        path = layout.ajax_dir / AJAX_CONFIG
+        recorded = read_json_object(path).get("run", {}) if exists(path) else {}
+    else:
+        path = layout.reference_dir(seeds[0]) / REFERENCE_ARGUMENTS
+        recorded = read_json_object(path) if exists(path) else {}
+    if isinstance(recorded.get("arm"), str):
+        return str(recorded["arm"])
     for launch in reversed(launches(layout.root)):
         arm = launch.fields.get(f"{side} arm")
         if arm and side in launch.sides:

@@ -44,6 +44,8 @@ class Stated:
     s2_audit: dict[int, dict[str, float]] = field(default_factory=dict)
     welch: dict[str, dict[str, Any]] = field(default_factory=dict)
     concordance: dict[str, Any] = field(default_factory=dict)
+    #: Windows (their last rows) in which the seed ranges of the actor's entropy are disjoint.
+    entropy_disjoint: list[int] | None = None
     reading: str | None = None
 
 
@@ -79,7 +81,9 @@ def load_round(number: int, directory: Path = DIRECTORY) -> PublishedRound:
             raise RecordError(f"{where}: {error} is missing or wrong; restore the file") from None
     seeds = {
         side: tuple(
-            SeedData(seed, tuple(rows)) for (owner, seed), rows in evaluations.items() if owner == side
+            SeedData(seed, tuple(rows))
+            for (owner, seed), rows in evaluations.items()
+            if owner == side
         )
         for side in SIDES
     }
@@ -117,6 +121,8 @@ def load_statistics(directory: Path = DIRECTORY) -> dict[str, Stated]:
                     entry.welch[row["statistic"]] = row
                 case "concordance":
                     entry.concordance = row
+                case "entropy":
+                    entry.entropy_disjoint = row["disjoint"]
                 case "reading":
                     entry.reading = row["text"]
                 case kind:

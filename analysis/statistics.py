@@ -1,4 +1,4 @@
-"""The pre-registered statistics and rules (protocol section 9): fixed before results, never changed.
+"""The pre-registered statistics and rules (protocol section 9), fixed before any result.
 
 Arrays of per-seed values have shape ``[seeds]``; evaluation means have shape
 ``[seeds, checkpoints]`` with the checkpoints' rows given apart, ascending. All returns are
@@ -44,7 +44,7 @@ class Rule:
     @property
     def learns(self) -> bool:
         """LEARNS: A >= low."""
-        return self.A >= self.low
+        return self.low <= self.A
 
     @property
     def within_range(self) -> bool:
@@ -67,7 +67,7 @@ class Welch:
 
 
 def welch(reference: Floats, ajax: Floats) -> Welch | None:
-    """Welch's test of two samples ``[seeds]``; ``None`` below two seeds a side or at zero spread."""
+    """Welch's test of two samples ``[seeds]``; ``None`` below two a side or without spread."""
     if min(len(reference), len(ajax)) < 2 or not (np.ptp(reference) or np.ptp(ajax)):
         return None
     result = stats.ttest_ind(reference, ajax, equal_var=False)

@@ -8,7 +8,6 @@ import math
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -124,8 +123,9 @@ C = TypeVar("C", bound=Checkpoint)
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
     """All rows of a JSON-lines file, migrated and checked. Raises :class:`RecordError`."""
+    known = _fields(kind)
     return [
-        _decode(kind, _migrate(row, f"{path}:{number}"), f"{path}:{number}")
+        _decode(kind, known, _migrate(row, f"{path}:{number}"), f"{path}:{number}")
         for number, row in read_jsonl(path)
     ]
 
@@ -186,10 +186,12 @@ def _migrate(row: dict[str, Any], where: str) -> dict[str, Any]:
     return row
 
 
-def _decode(kind: type[R], row: dict[str, Any], where: str) -> R:
+def _decode(
+    kind: type[R], known: dict[str, tuple[Any, bool]], row: dict[str, Any], where: str
+) -> R:
     """Build one typed row; keys that the type does not know are ignored (newer minor additions)."""
     values: dict[str, Any] = {}
-    for name, (annotation, required) in _fields(kind).items():
+    for name, (annotation, required) in known.items():
         if name not in row:
             if required:
                 raise RecordError(f"{where}: {name!r} is missing; restore the line")
@@ -206,13 +208,9 @@ def _decode(kind: type[R], row: dict[str, Any], where: str) -> R:
     return kind(**values)
 
 
-@cache
 def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
     hints = get_type_hints(kind)
-    return {
-        field.name: (hints[field.name], field.default is MISSING)
-        for field in fields(kind)
-    }
+    return {field.name: (hints[field.name], field.default is MISSING) for field in fields(kind)}
 
 
 def _convert(value: Any, annotation: Any) -> Any:

@@ -5,6 +5,7 @@ there is one.
 """
 
 import argparse
+import contextlib
 import getpass
 import gzip
 import os
@@ -51,21 +52,20 @@ def local_names() -> dict[str, str]:
     """Names of this machine and its user -> what they are, common words left out."""
     host = platform.node()
     names = {host: "host name", host.split(".")[0]: "host name"}
-    try:
+    # A container's user may have no entry in the user database.
+    with contextlib.suppress(KeyError, OSError):
         names[getpass.getuser()] = "user name"
-    except (KeyError, OSError):
-        pass  # a container's user may have no entry in the user database
     names[Path.home().name] = "user name"
     return {
-        name: kind
-        for name, kind in names.items()
-        if len(name) > 2 and name.lower() not in _COMMON
+        name: kind for name, kind in names.items() if len(name) > 2 and name.lower() not in _COMMON
     }
 
 
 def scan_text(text: str, path: Path, names: dict[str, str]) -> Iterator[Finding]:
     """Findings in one file's text; ``names`` maps forbidden words to their kind."""
-    words = re.compile("|".join(rf"(?<![\w]){re.escape(name)}(?![\w])" for name in names) or r"(?!)")
+    words = re.compile(
+        "|".join(rf"(?<![\w]){re.escape(name)}(?![\w])" for name in names) or r"(?!)"
+    )
     for number, line in enumerate(text.splitlines(), start=1):
         for match in _ABSOLUTE.finditer(line):
             if not _ALLOWED.match(match[0]):

@@ -1,0 +1,223 @@
+"""``nox -s compare``: compare two sides, write tables and figures, print the verdict."""
+
+import argparse
+import os
+from pathlib import Path
+
+from analysis.checks import ExpectedAjax
+from analysis.comparison import Comparison, Statistic
+from analysis.documents import Documents, of_pairs, of_study
+from analysis.formats import integers, interval, number, p_value
+from analysis.load import source_of
+from analysis.pairs import PAIRS, study_pairs
+from analysis.readings import read_round3
+from analysis.study import PINNED_AJAX, Request, Source, Study, study
+from analysis.tables import verdict
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
+from shared.provenance import git_state
+
+DESCRIPTION = """\
+Compare the reference and Ajax sides of a round: recompute its statistics from the recorded
+figures, check the runs, write tables and figures, print the verdict."""
+
+EPILOG = """\
+examples (after 'nox -s compare --'):
+  --round 3 --root .work/round3                     the two sides of one round
+  --round 2 --root .work/round2 --against .work/round1
+                                                    round 2's cross pairs E and R, and their reading
+  --ref-root DIR1 --ajax-root DIR2 --out DIR3       any other cross pair
+  --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
+  --round 1 --root .work/smoke-round1 --smoke       a smoke run
+
+exit status: 0 all checks passed; 1 a check failed (tables are still written), or, with
+--fail-on-difference, the rule failed; 2 bad input (nothing was written)."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    options = argparse.ArgumentParser(
+        prog="nox -s compare --",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument(
+        "--round", type=int, default=1, choices=sorted(ROUNDS), help="the round (default: 1)"
+    )
+    options.add_argument("--root", metavar="DIR", help="directory of a run with both sides")
+    options.add_argument(
+        "--ref-root", metavar="DIR", help="take the reference side from here (or 'published[:N]')"
+    )
+    options.add_argument(
+        "--ajax-root", metavar="DIR", help="take the Ajax side from here (or 'published[:N]')"
+    )
+    options.add_argument(
+        "--against",
+        metavar="DIR",
+        help="with --round 2: round 1's directory (or 'published'); compares both cross pairs",
+    )
+    options.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: --root)")
+    options.add_argument(
+        "--smoke", action="store_true", help="a smoke run: hold it against its own arguments"
+    )
+    options.add_argument("--seeds", type=int, nargs="+", metavar="S", help="compare these seeds")
+    ajax = options.add_mutually_exclusive_group()
+    ajax.add_argument("--ajax-commit", metavar="SHA", help="the Ajax commit that must have run")
+    ajax.add_argument(
+        "--ajax-src", type=Path, metavar="DIR", help="a checkout's src: its HEAD must have run"
+    )
+    ajax.add_argument(
+        "--ajax-version",
+        metavar="V",
+        help=f"the Ajax release that must have run (default: {AJAX_RELEASE})",
+    )
+    options.add_argument(
+        "--fail-on-difference", action="store_true", help="exit 1 if the rule (LEARNS) fails"
+    )
+    return options
+
+
+def request_of(options: argparse.Namespace) -> Request:
+    """The request that the options describe. Raises :class:`UserError`."""
+    given: dict[Side, str | None] = {
+        "reference": options.ref_root or options.root,
+        "ajax": options.ajax_root or options.root,
+    }
+    for side, value in given.items():
+        if value is None:
+            flag = "--ref-root" if side == "reference" else "--ajax-root"
+            raise UserError(
+                f"no directory for the {SIDE_LABEL[side]} side; give --root DIR, or {flag} DIR "
+                f"({flag} published for the published figures)"
+            )
+    return Request(
+        round_number=options.round,
+        sources={
+            side: Source.parse(value, options.round) for side, value in given.items() if value
+        },
+        smoke=options.smoke,
+        seeds=_seeds(options),
+        ajax=_expected(options),
+    )
+
+
+def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
+    return tuple(sorted(set(options.seeds))) if options.seeds else None
+
+
+def _expected(options: argparse.Namespace) -> ExpectedAjax:
+    if options.ajax_src:
+        if not options.ajax_src.is_dir():
+            raise UserError(f"{options.ajax_src}: no such directory; name a checkout's src")
+        return ExpectedAjax(commit=git_state(options.ajax_src).commit)
+    if options.ajax_commit:
+        return ExpectedAjax(commit=options.ajax_commit)
+    if options.ajax_version not in (None, AJAX_RELEASE):
+        return ExpectedAjax(version=options.ajax_version)
+    return PINNED_AJAX
+
+
+def output_directory(options: argparse.Namespace) -> Path:
+    """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
+    roots = {root for root in (options.ref_root, options.ajax_root) if root}
+    directories = [root for root in roots if not root.startswith("published")]
+    chosen = options.out or options.root or (directories[0] if len(directories) == 1 else None)
+    if chosen is None or (not options.out and str(chosen).startswith("published")):
+        raise UserError("two sources and no place to write; give --out DIR")
+    path = Path(chosen)
+    existing = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise UserError(f"{path}: cannot write there; give --out with a directory that you own")
+    return path
+
+
+def report(result: Study) -> list[str]:
+    """The verdict as lines for the terminal."""
+    comparison = result.comparison
+    lines = [comparison.title, verdict(comparison.primary)]
+    for statistic in (comparison.late, comparison.s1, comparison.s2):
+        if statistic is not None and statistic.rule is not None:
+            lines += _statistic_lines(statistic)
+    if comparison.entropy:
+        disjoint = [window.rows for window in comparison.entropy if not window.overlap]
+        lines.append(
+            f"  entropy windows with disjoint seed ranges: {integers(disjoint)} "
+            f"(of {len(comparison.entropy)})"
+        )
+    lines += _reading_lines(comparison)
+    lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
+    lines += [str(check) for check in result.failed]
+    passed = sum(check.ok is True for check in result.checks)
+    skipped = sum(check.ok is None for check in result.checks)
+    lines.append(f"checks: {passed} passed, {len(result.failed)} failed, {skipped} not possible")
+    return lines
+
+
+def _statistic_lines(statistic: Statistic) -> list[str]:
+    means = [number(float(statistic.values[side].mean())) for side in SIDES]
+    found = statistic.companion
+    lines = [f"  {statistic.name:<4} reference {means[0]}, Ajax {means[1]} (means over seeds)"]
+    if found is not None:
+        test = found.permutation
+        lines.append(
+            f"       difference {found.difference:.1f} {interval(found.interval)}, permutation p "
+            f"{p_value(test.p)} (smallest possible {p_value(test.smallest_p)}), detectable at "
+            f"80 % power: {number(found.detectable)}"
+        )
+    return lines
+
+
+def _reading_lines(comparison: Comparison) -> list[str]:
+    if comparison.round_number != 3 or "reference" not in comparison.concordance:
+        return []
+    welch = comparison.late.welch if comparison.late else None
+    reading = read_round3(comparison.concordance["reference"], welch)
+    return [f"  reading: {reading or 'out of reach'}"]
+
+
+def status(result: Study, fail_on_difference: bool) -> int:
+    """Exit status: 1 for a failed check, or for a failed rule if that was asked for."""
+    primary = result.comparison.primary
+    rule_failed = primary is None or primary.rule is None or not primary.rule.learns
+    return EXIT_NO if result.failed or (fail_on_difference and rule_failed) else 0
+
+
+def _write(documents: Documents, directory: Path) -> None:
+    names = ", ".join(path.name for path in documents.write(directory))
+    print(f"wrote {names} in {source_of(directory)}")
+
+
+def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
+    """Round 2's pairs E and R with round 1 in ``--against``, and their reading."""
+    sources = {
+        1: Source.parse(options.against, 1),
+        2: Source.parse(options.root, 2),
+    }
+    base = Request(2, {}, options.smoke, _seeds(options), _expected(options))
+    studies = study_pairs(base, sources)
+    for name in PAIRS:
+        print("\n".join(report(studies[name])))
+        _write(of_study(studies[name]), directory / name)
+    reading = of_pairs(studies)
+    print(reading.texts["reading.md"].rstrip().splitlines()[-1])
+    _write(reading, directory)
+    return max(status(studies[name], options.fail_on_difference) for name in PAIRS)
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = parser().parse_args()
+    if options.against and (options.round != 2 or not options.root):
+        raise UserError("--against goes with --round 2 and --root, the directory of round 2")
+    directory = output_directory(options)
+    if options.against:
+        return compare_pairs(options, directory)
+    result = study(request_of(options))
+    print("\n".join(report(result)))
+    _write(of_study(result), directory)
+    return status(result, options.fail_on_difference)
+
+
+if __name__ == "__main__":
+    run_command(main)

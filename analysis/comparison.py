@@ -1,0 +1,209 @@
+"""One comparison of two sides: every statistic that their figures allow, as one pure value."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.checks import Sizes
+from analysis.companions import Companion, Permutation, companion, permutation
+from analysis.data import Missing, SideData, WindowTable
+from analysis.statistics import (
+    Concordance,
+    EntropyWindow,
+    Floats,
+    Rule,
+    Welch,
+    concordance,
+    mean_at,
+    rule,
+    s2_curve,
+    welch,
+)
+from analysis.windows import metric_at, side_windows, window_table, window_width
+from shared.protocol import LATE_ROWS, SIDE_KEY, SIDES, Side, s1_rows
+
+ENTROPY = "ent/action/mean"
+
+Curve = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One statistic of both sides: values over seeds ``[seeds]``, the rule, and companions.
+
+    ``rule``, ``welch`` and ``companion`` are ``None`` where a side is missing.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    values: dict[Side, Floats]
+    rule: Rule | None
+    welch: Welch | None
+    companion: Companion | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything computed from two sides. ``round_number`` is None for a cross pair."""
+
+    title: str
+    round_number: int | None
+    smoke: bool
+    sizes: Sizes
+    sides: dict[Side, SideData]
+    s1: Statistic | None
+    late: Statistic | None
+    #: Side -> seed -> S2 at every checkpoint.
+    s2_curves: dict[Side, dict[int, Curve]]
+    s2: Statistic | None
+    concordance: dict[Side, Concordance]
+    windows: dict[Side, WindowTable | None]
+    entropy: tuple[EntropyWindow, ...]
+    #: Window -> exact permutation test of the entropy over seeds, where each seed is known.
+    entropy_tests: dict[int, Permutation]
+    out_of_reach: tuple[Missing, ...]
+
+    @property
+    def primary(self) -> Statistic | None:
+        """The statistic whose rule is the verdict: LATE in round 3, else S1."""
+        return self.late if self.round_number == 3 and not self.smoke else self.s1
+
+
+def compare_sides(
+    title: str,
+    round_number: int | None,
+    sizes: Sizes,
+    reference: SideData,
+    ajax: SideData,
+    *,
+    smoke: bool,
+) -> Comparison:
+    """Compute every statistic that the two sides' figures allow (protocol section 9)."""
+    sides: dict[Side, SideData] = {"reference": reference, "ajax": ajax}
+    width = window_width(sizes.every) if sizes.rows >= 2_000 else sizes.every
+    windows = {side: window_table(data, width) for side, data in sides.items()}
+    curves = {side: _s2_curves(data) for side, data in sides.items()}
+    s1 = _at_checkpoints("S1", sides, s1_rows(sizes.checkpoints, smoke=smoke))
+    late = _at_checkpoints("LATE", sides, LATE_ROWS) if round_number == 3 else None
+    s2 = _last_s2(curves, sizes)
+    return Comparison(
+        title=title,
+        round_number=round_number,
+        smoke=smoke,
+        sizes=sizes,
+        sides=sides,
+        s1=s1,
+        late=late,
+        s2_curves=curves,
+        s2=s2,
+        concordance={
+            side: concordance(data.means(), data.grid) for side, data in sides.items() if data.seeds
+        },
+        windows=windows,
+        entropy=_entropy(windows),
+        entropy_tests=_entropy_tests(sides, width),
+        out_of_reach=_out_of_reach(sides, round_number, smoke, s1, late),
+    )
+
+
+def _statistic(name: str, rows: tuple[int, ...], values: dict[Side, Floats]) -> Statistic:
+    if any(len(values.get(side, ())) == 0 for side in SIDES):
+        return Statistic(name, rows, values, None, None, None)
+    reference, ajax = values["reference"], values["ajax"]
+    return Statistic(
+        name,
+        rows,
+        values,
+        rule(reference, ajax),
+        welch(reference, ajax),
+        companion(reference, ajax),
+    )
+
+
+def _at_checkpoints(
+    name: str, sides: dict[Side, SideData], rows: tuple[int, ...]
+) -> Statistic | None:
+    values = {
+        side: found
+        for side, data in sides.items()
+        if data.seeds and (found := mean_at(data.means(), data.grid, rows)) is not None
+    }
+    return _statistic(name, rows, values) if values else None
+
+
+def _s2_curves(side: SideData) -> dict[int, Curve]:
+    """Seed -> S2 at its evaluations' rows: from episodes, Ajax's log, or carried."""
+    curves: dict[int, Curve] = {}
+    for each in side.seeds:
+        if each.episodes is not None:
+            grid = [row.rows for row in each.evaluations]
+            curves[each.seed] = tuple(s2_curve(each.episodes, grid))
+        elif side.side == "ajax" and each.records is not None:
+            curves[each.seed] = tuple(row.s2_logged for row in each.records)
+        elif each.carried_s2 is not None:
+            curves[each.seed] = each.carried_s2
+    return curves
+
+
+def _last_s2(curves: dict[Side, dict[int, Curve]], sizes: Sizes) -> Statistic | None:
+    values: dict[Side, Floats] = {}
+    for side, seeds in curves.items():
+        last = [curve[-1] for curve in seeds.values() if curve]
+        found = [value for value in last if value is not None]
+        if found and len(found) == len(seeds):
+            values[side] = np.array(found, dtype=np.float64)
+    return _statistic("S2", (sizes.rows,), values) if values else None
+
+
+def _entropy(windows: dict[Side, WindowTable | None]) -> tuple[EntropyWindow, ...]:
+    tables = {side: table for side, table in windows.items() if table}
+    if len(tables) < len(SIDES):
+        return ()
+    shared = set.intersection(
+        *({end for end, row in table.items() if ENTROPY in row} for table in tables.values())
+    )
+    return tuple(
+        EntropyWindow(
+            end,
+            {
+                side: (table[end][ENTROPY][1], table[end][ENTROPY][2])
+                for side, table in tables.items()
+            },
+        )
+        for end in sorted(shared)
+    )
+
+
+def _entropy_tests(sides: dict[Side, SideData], width: int) -> dict[int, Permutation]:
+    windows = {side: side_windows(data, width) for side, data in sides.items()}
+    reference, ajax = windows["reference"], windows["ajax"]
+    if reference is None or ajax is None:
+        return {}
+    tests = {}
+    for end in sorted(
+        set.intersection(*(set(each) for each in (*reference.values(), *ajax.values())))
+    ):
+        first, second = (metric_at(each, end, ENTROPY) for each in (reference, ajax))
+        if first and second:
+            tests[end] = permutation(np.array(first), np.array(second))
+    return tests
+
+
+def _out_of_reach(
+    sides: dict[Side, SideData],
+    round_number: int | None,
+    smoke: bool,
+    s1: Statistic | None,
+    late: Statistic | None,
+) -> tuple[Missing, ...]:
+    """What the files lack, and which checkpoint-based statistics a side's grid does not reach."""
+    found = [missing for data in sides.values() for missing in data.missing]
+    wanted = {"S1": s1} | ({"LATE": late} if round_number == 3 and not smoke else {})
+    for side, data in sides.items():
+        lost = [name for name, value in wanted.items() if value is None or side not in value.values]
+        if data.seeds and lost:
+            last = data.grid[-1] if data.grid else 0
+            found.append(
+                Missing(f"{SIDE_KEY[side]} evaluations end at row {last}", ", ".join(lost))
+            )
+    return tuple(found)

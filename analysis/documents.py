@@ -1,0 +1,46 @@
+"""The files that a comparison consists of, made in memory and written together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.figures import Data, draw_all, figure_data
+from analysis.outputs import as_json, file_names
+from analysis.pairs import reading_documents
+from analysis.study import Study
+from analysis.tables import render
+from shared.files import dump_json, write_atomic
+
+FIGURE_NUMBERS = "figures.json"
+
+
+@dataclass(frozen=True)
+class Documents:
+    """File name -> text, and figure name -> the numbers it shows."""
+
+    texts: Mapping[str, str]
+    figures: Mapping[str, Data]
+
+    def write(self, directory: Path) -> list[Path]:
+        """Write texts and draw figures into ``directory``; returns the files."""
+        for name, text in self.texts.items():
+            write_atomic(directory / name, text)
+        return [*(directory / name for name in self.texts), *draw_all(self.figures, directory)]
+
+
+def of_study(result: Study) -> Documents:
+    """Tables, JSON and figures of one comparison."""
+    markdown, data = file_names(result.comparison.round_number)
+    figures = figure_data(result.comparison)
+    texts = {
+        markdown: render(result.comparison, result.checks),
+        data: dump_json(as_json(result.comparison, result.checks, result.audits)),
+        FIGURE_NUMBERS: dump_json(figures),
+    }
+    return Documents(texts, figures)
+
+
+def of_pairs(studies: Mapping[str, Study]) -> Documents:
+    """The reading of round 2, from round 1 and both pairs."""
+    texts, figures = reading_documents({name: each.comparison for name, each in studies.items()})
+    return Documents({**texts, FIGURE_NUMBERS: dump_json(figures)}, figures)

@@ -1,0 +1,85 @@
+"""Round 2: its two pre-registered cross pairs with round 1, and the reading of both."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from analysis.comparison import Comparison
+from analysis.figures import Data, entropy_data
+from analysis.formats import markdown_table, number, yes
+from analysis.readings import Round2Reading, read_round2
+from analysis.study import Request, Source, Study, study
+from shared.files import dump_json
+from shared.protocol import Side
+
+#: Pair -> the round that each side comes from (protocol section 2).
+PAIRS: dict[str, dict[Side, int]] = {
+    "pairE": {"reference": 2, "ajax": 1},
+    "pairR": {"reference": 1, "ajax": 2},
+}
+
+
+def pair_requests(base: Request, sources: dict[int, Source]) -> dict[str, Request]:
+    """Round 1 and both pairs as requests; ``sources`` maps round 1 and 2 to where they lie."""
+    both: dict[str, dict[Side, int]] = {"round1": {"reference": 1, "ajax": 1}, **PAIRS}
+    return {
+        name: replace(
+            base,
+            round_number=1 if name == "round1" else 2,
+            sources={side: sources[number] for side, number in rounds.items()},
+        )
+        for name, rounds in both.items()
+    }
+
+
+def study_pairs(base: Request, sources: dict[int, Source]) -> dict[str, Study]:
+    """Round 1, pair E and pair R, computed."""
+    return {name: study(request) for name, request in pair_requests(base, sources).items()}
+
+
+def reading_documents(comparisons: dict[str, Comparison]) -> tuple[dict[str, str], dict[str, Data]]:
+    """``reading.md``, ``reading.json`` and the figure of all entropy windows."""
+    pairs = {name: comparisons[name] for name in PAIRS}
+    reading = read_round2(comparisons["round1"], pairs)
+    figures = {"entropy_windows": entropy_data({c.title: c for c in comparisons.values()})}
+    figures = {name: data for name, data in figures.items() if data}
+    texts = {
+        "reading.md": _render(reading),
+        "reading.json": dump_json(_json(reading)),
+    }
+    return texts, figures
+
+
+def _json(reading: Round2Reading | None) -> dict[str, Any]:
+    return {"format": 1, "reading": None} if reading is None else {
+        "format": 1,
+        "reading": reading.text,
+        "round1": asdict(reading.round1),
+        "pairs": {name: asdict(pair) for name, pair in reading.pairs.items()},
+    }  # fmt: skip
+
+
+def _render(reading: Round2Reading | None) -> str:
+    lines = [
+        "# Reading of round 2",
+        "",
+        "D22 (the two-hot expectation) is the whole difference if, in both pairs, WITHIN_RANGE "
+        "holds or the S1 gap is smaller than in round 1, and the entropy ranges overlap in most "
+        "windows. The pre-registration did not define the gap; both senses are shown.",
+        "",
+    ]
+    if reading is None:
+        return "\n".join([*lines, "Out of reach: a pair lacks S1 or entropy windows.", ""])
+    entries = {"round 1": reading.round1} | {name: p.gap for name, p in reading.pairs.items()}
+    rows = [
+        [
+            name,
+            number(gap.of_means),
+            number(gap.to_lowest),
+            yes(gap.within_range),
+            f"{gap.overlapping} of {gap.windows}",
+        ]
+        for name, gap in entries.items()
+    ]
+    head = ["", "reference mean - A", "lowest reference seed - A", "WITHIN_RANGE", "overlapping"]
+    table = markdown_table(head, rows)
+    return "\n".join([*lines, *table, "", f"Reading: {reading.text}.", ""])

@@ -1,0 +1,210 @@
+"""``nox -s reproduce``: recompute every table from recorded figures, compare it with results/."""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.difference import json_differences, unified
+from analysis.documents import Documents, of_pairs, of_study
+from analysis.formats import text_table
+from analysis.manifest import manifest_faults, write_manifest
+from analysis.published_table import Row, published_rows
+from analysis.study import Study
+from analysis.trees import Target, find_targets, study_target
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.files import read_json, read_text
+from shared.provenance import REPO
+
+RESULTS = REPO / "results"
+
+DESCRIPTION = """\
+Recompute every statistic of the three published rounds from the recorded figures in results/,
+draw the figures, and compare tables, and the numbers behind the figures, with the recorded ones.
+Prints what was published beside what was recomputed; a difference is printed as a unified diff.
+
+With --results DIR the same for a tree of yours in the published layout (round1/, round2/pairE/,
+round2/pairR/, round3/, or any directory of a run): every number of its summary.json or
+analysis3.json that its raw files allow is recomputed and compared."""
+
+EPILOG = """\
+exit status: 0 everything is equal; 1 something differs; 2 bad input."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One directory's recomputed documents, and how they differ from the recorded ones."""
+
+    name: str
+    documents: Documents
+    compared: int
+    differences: list[str]
+    notes: list[str]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    options = argparse.ArgumentParser(
+        prog="nox -s reproduce --",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument("--results", type=Path, metavar="DIR", help="a tree of your own")
+    options.add_argument(
+        "--update",
+        action="store_true",
+        help="write the recomputed tables, figures and digests into results/ "
+        "(for developers: after changing how a table looks)",
+    )
+    options.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the recomputed tables and figures here"
+    )
+    return options
+
+
+def compare_documents(
+    documents: Mapping[str, str], directory: Path, *, own: bool
+) -> tuple[int, list[str]]:
+    """Number of documents compared, and lines that say what differs from ``directory``.
+
+    In this project's own results every document must be equal; in a foreign tree, whose tables
+    look different, the numbers that both have.
+    """
+    compared, lines = 0, []
+    for name, recomputed in documents.items():
+        path = directory / name
+        if not path.exists():
+            if own:
+                lines.append(f"{path}: is missing; restore it")
+            continue
+        if not own and path.suffix != ".json":
+            continue
+        compared += 1
+        recorded = read_text(path)
+        if path.suffix == ".json":
+            found = _json_lines(read_json(path), json.loads(recomputed), path, own=own)
+            lines += found + (unified(recorded, recomputed, str(path)) if found and own else [])
+        elif recorded != recomputed:
+            lines += unified(recorded, recomputed, str(path))
+    return compared, lines
+
+
+#: Sentences about the checks and the sources differ between trees by design.
+_NOT_NUMBERS = ("checks", "checks_failed", "sources", "arms", "out_of_reach", "format", "reading")
+
+
+def _json_lines(recorded: Any, recomputed: Any, path: Path, *, own: bool) -> list[str]:
+    if not own:
+        recorded, recomputed = (
+            {key: value for key, value in each.items() if key not in _NOT_NUMBERS}
+            for each in (recorded, recomputed)
+        )
+    return [
+        f"{path}: {each.where}: recorded {each.recorded!r}, recomputed {each.recomputed!r}"
+        for each in json_differences(recorded, recomputed, shared_only=not own)
+    ]
+
+
+def recompute(target: Target, *, own: bool) -> tuple[Study, Outcome]:
+    """Recompute one directory of a tree and compare it with what is recorded there."""
+    result = study_target(target)
+    documents = of_study(result)
+    compared, differences = compare_documents(documents.texts, target.directory, own=own)
+    notes = [str(missing) for missing in result.comparison.out_of_reach]
+    return result, Outcome(target.name, documents, compared, differences, notes)
+
+
+def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Outcome]]:
+    """All directories of a tree, and round 2's reading where its parts are there."""
+    studies: dict[str, Study] = {}
+    outcomes: list[Outcome] = []
+    for target in find_targets(root, own=own):
+        result, outcome = recompute(target, own=own)
+        studies[target.name] = result
+        outcomes.append(outcome)
+    parts = {"round1": "round1", "pairE": "round2/pairE", "pairR": "round2/pairR"}
+    if all(name in studies for name in parts.values()):
+        documents = of_pairs({part: studies[name] for part, name in parts.items()})
+        compared, differences = compare_documents(documents.texts, root / "round2", own=own)
+        outcomes.append(Outcome("round2", documents, compared, differences, []))
+    return studies, outcomes
+
+
+def _print_rows(rows: list[Row]) -> None:
+    words = {True: "yes", False: "NO", None: "carried"}
+    cells = [[row.statistic, row.published, row.recomputed, words[row.equal]] for row in rows]
+    print("\n".join(text_table(["statistic", "published", "recomputed", "equal"], cells)))
+
+
+def _own(options: argparse.Namespace) -> int:
+    faults = [] if options.update else manifest_faults(RESULTS)
+    for fault in faults:
+        print(f"error: {fault}")
+    studies, outcomes = recompute_tree(RESULTS, own=True)
+    if options.update:
+        for outcome in outcomes:
+            outcome.documents.write(RESULTS / outcome.name)
+        write_manifest(RESULTS)
+        print(f"wrote the tables and figures of {', '.join(each.name for each in outcomes)}")
+        return 0
+    _draw(outcomes, options.keep)
+    rows = published_rows(studies)
+    _print_rows(rows)
+    differences = [line for outcome in outcomes for line in outcome.differences]
+    print("\n".join(differences), end="\n" if differences else "")
+    unequal = sum(row.equal is False for row in rows)
+    equal, carried = (sum(row.equal is value for row in rows) for value in (True, None))
+    compared = sum(outcome.compared for outcome in outcomes)
+    print(f"{equal} statistics equal, {unequal} different, {carried} carried; {compared} documents "
+          f"{'differ' if differences else 'equal'}; {len(faults)} files changed")  # fmt: skip
+    return EXIT_NO if faults or differences or unequal else 0
+
+
+def _draw(outcomes: list[Outcome], keep: Path | None) -> None:
+    """Write tables and figures where the user asked, else into a directory that goes away."""
+    if keep is not None:
+        for outcome in outcomes:
+            outcome.documents.write(keep / outcome.name)
+        return
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
+        for outcome in outcomes:
+            outcome.documents.write(Path(temporary) / outcome.name)
+
+
+def _foreign(options: argparse.Namespace) -> int:
+    root = options.results
+    if not root.is_dir():
+        raise UserError(f"{root}: no such directory; name a tree of results")
+    _, outcomes = recompute_tree(root, own=False)
+    if not outcomes:
+        raise UserError(
+            f"{root}: holds no summary.json or analysis3.json with the raw files of its runs; "
+            "name a tree in the published layout (round1/, round2/, round3/)"
+        )
+    _draw(outcomes, options.keep)
+    cells = [
+        [each.name, str(each.compared), "no" if each.differences else "yes"] for each in outcomes
+    ]
+    print("\n".join(text_table(["directory", "documents compared", "numbers equal"], cells)))
+    for outcome in outcomes:
+        for note in outcome.notes:
+            print(f"not recomputed in {outcome.name}: {note}")
+        for line in outcome.differences:
+            print(line)
+    return EXIT_NO if any(outcome.differences for outcome in outcomes) else 0
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = parser().parse_args()
+    if options.results is not None and options.update:
+        raise UserError("--update writes this project's own results/; it takes no --results")
+    return _own(options) if options.results is None else _foreign(options)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,256 @@
+"""Sections of the Markdown tables: each makes the lines of one section, or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.checks import Check
+from analysis.companions import disjoint_by_chance, fisher
+from analysis.comparison import Comparison, Statistic
+from analysis.formats import DASH, integers, interval, markdown_table, number, p_value, span, yes
+from analysis.readings import read_round3, read_round3_as_first_written
+from analysis.statistics import ranges_overlap
+from shared.metrics import TABLE_METRICS
+from shared.protocol import CAP_RETURN, CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
+
+#: Above this many checkpoints a table shows every 2000 rows; the figures show all.
+MANY_CHECKPOINTS = 20
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a section is made from."""
+
+    comparison: Comparison
+    checks: Sequence[Check]
+
+
+def _statistic_table(comparison: Comparison, statistic: Statistic | None) -> list[str]:
+    if statistic is None:
+        return []
+    lines = [f"## {statistic.name}", "", _definition(statistic), ""]
+    columns = {
+        side: dict(zip(comparison.sides[side].seed_numbers, map(float, values), strict=True))
+        for side, values in statistic.values.items()
+    }
+    rows = [
+        [f"seed {seed}", *(number(columns.get(side, {}).get(seed)) for side in SIDES)]
+        for seed in sorted({seed for column in columns.values() for seed in column})
+    ]
+    means = [statistic.values.get(side) for side in SIDES]
+    mean = ["mean", *(number(float(v.mean()) if v is not None else None) for v in means)]
+    low = ["lowest", *(number(float(v.min()) if v is not None else None) for v in means)]
+    high = ["highest", *(number(float(v.max()) if v is not None else None) for v in means)]
+    lines += markdown_table(["", *(SIDE_LABEL[side] for side in SIDES)], [*rows, mean, low, high])
+    if statistic.rule is not None and statistic.name != "S2":
+        rule = statistic.rule
+        lines += [
+            "",
+            f"Rule: A = {rule.A:.1f}, reference range {span(rule.low, rule.high)}: "
+            f"LEARNS {yes(rule.learns)}, WITHIN_RANGE {yes(rule.within_range)}.",
+        ]
+    return lines
+
+
+def _definition(statistic: Statistic) -> str:
+    if statistic.name == "S2":
+        return (
+            f"Training-episode score at row {statistic.rows[-1]}: per environment the mean of its "
+            "last 10 finished episodes, then the mean over 16 environments. No rule."
+        )
+    rows = statistic.rows
+    listed = integers(rows) if len(rows) <= 3 else f"{rows[0]} to {rows[-1]} ({len(rows)})"
+    return f"Per seed, the mean evaluation at the checkpoints {listed}."
+
+
+def s1(page: Page) -> list[str]:
+    """S1 per seed and its rule."""
+    return _statistic_table(page.comparison, page.comparison.s1)
+
+
+def late(page: Page) -> list[str]:
+    """LATE per seed and its rule."""
+    return _statistic_table(page.comparison, page.comparison.late)
+
+
+def s2(page: Page) -> list[str]:
+    """S2 per seed; there is no rule for it."""
+    return _statistic_table(page.comparison, page.comparison.s2)
+
+
+def welch(page: Page) -> list[str]:
+    """Welch's test of LATE and S1."""
+    rows = [
+        [each.name, number(each.welch.t, 3), number(each.welch.df, 2), p_value(each.welch.p)]
+        for each in (page.comparison.late, page.comparison.s1)
+        if each is not None and each.welch is not None
+    ]
+    lines = ["## Welch's t-test", "", "Two-sided; t is positive where the reference is higher.", ""]
+    return [*lines, *markdown_table(["statistic", "t", "df", "p"], rows)] if rows else []
+
+
+def concordance(page: Page) -> list[str]:
+    """Seeds at the cap, on both sides."""
+    found = page.comparison.concordance
+    rows = []
+    for at in CAP_ROWS:
+        counts = [found[side].at[at] if side in found else None for side in SIDES]
+        cells = [
+            DASH if count is None else f"{count}/{found[side].seeds}"
+            for side, count in zip(SIDES, counts, strict=True)
+        ]
+        rows.append([f"at {at}", *cells, _fisher(page.comparison, at)])
+    rates = [number(found[side].rate if side in found else None, 3) for side in SIDES]
+    rows.append(["rate over 16000-24000", *rates, DASH])
+    head = ["", *(SIDE_LABEL[side] for side in SIDES), "Fisher p (not pre-registered)"]
+    return [
+        "## Concordance",
+        "",
+        f"Seeds whose evaluation reaches {CAP_RETURN:.0f}.",
+        "",
+        *markdown_table(head, rows),
+    ]
+
+
+def _fisher(comparison: Comparison, at: int) -> str:
+    found = comparison.concordance
+    if set(found) != set(SIDES):
+        return DASH
+    counts = (found["reference"].at[at], found["ajax"].at[at])
+    if counts[0] is None or counts[1] is None:
+        return DASH
+    seeds = (found["reference"].seeds, found["ajax"].seeds)
+    return p_value(fisher((counts[0], counts[1]), seeds))
+
+
+def reading3(page: Page) -> list[str]:
+    """Round 3's reading, as amended and as first written."""
+    reference = page.comparison.concordance.get("reference")
+    if reference is None or page.comparison.late is None:
+        return []
+    text = read_round3(reference, page.comparison.late.welch)
+    first = read_round3_as_first_written(reference)
+    return ["## Reading", "", f"As amended on 2026-10-04: {text or 'out of reach'}.", "",
+            f"By the rule as first written: {first or 'out of reach'}."]  # fmt: skip
+
+
+def evaluations(page: Page) -> list[str]:
+    """Evaluation means of every seed."""
+    columns = {
+        f"{SIDE_KEY[side]} s{each.seed}": {row.rows: row.mean for row in each.evaluations}
+        for side, data in page.comparison.sides.items()
+        for each in data.seeds
+    }
+    grid = sorted({rows for column in columns.values() for rows in column})
+    if len(grid) > MANY_CHECKPOINTS:
+        grid = [rows for rows in grid if rows % 2_000 == 0]
+    rows = [[str(at), *(number(column.get(at)) for column in columns.values())] for at in grid]
+    return ["## Evaluation mean at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
+
+
+def s2_curves(page: Page) -> list[str]:
+    """S2 of every seed, checkpoint by checkpoint."""
+    columns = {
+        f"{SIDE_KEY[side]} s{seed}": dict(
+            zip(page.comparison.sizes.checkpoints, curve, strict=False)
+        )
+        for side, curves in page.comparison.s2_curves.items()
+        for seed, curve in curves.items()
+    }
+    if not columns:
+        return []
+    grid = page.comparison.sizes.checkpoints
+    shown = [at for at in grid if len(grid) <= MANY_CHECKPOINTS or at % 2_000 == 0]
+    rows = [[str(at), *(number(column.get(at)) for column in columns.values())] for at in shown]
+    return ["## S2 at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
+
+
+def entropy(page: Page) -> list[str]:
+    """The actor's entropy: seed ranges in every window."""
+    if not page.comparison.entropy:
+        return []
+    rows = []
+    for window in page.comparison.entropy:
+        test = page.comparison.entropy_tests.get(window.rows)
+        ranges = [span(*window.ranges[side], digits=4) for side in SIDES]
+        cells = [str(window.rows), *ranges, yes(window.overlap), p_value(test.p if test else None)]
+        rows.append(cells)
+    disjoint = [window.rows for window in page.comparison.entropy if not window.overlap]
+    n, m = (len(page.comparison.sides[side].seeds) for side in SIDES)
+    return [
+        "## Entropy of the actor",
+        "",
+        "Seed ranges of `ent/action/mean` (nats) in each window; disjoint in the windows ending at "
+        f"{integers(disjoint)}.",
+        "",
+        *markdown_table(
+            ["window ends", *(SIDE_LABEL[side] for side in SIDES), "overlap", "permutation p"], rows
+        ),
+        "",
+        f"Not pre-registered: ranges of {n} and {m} exchangeable seeds are disjoint in "
+        f"{disjoint_by_chance(n, m):.1%} of single windows by chance; neighbouring windows are not "
+        "independent. The permutation p needs each seed's value, not only the ranges.",
+    ]
+
+
+def companions(page: Page) -> list[str]:
+    """The companions that were not pre-registered."""
+    rows = []
+    for each in (page.comparison.late, page.comparison.s1, page.comparison.s2):
+        if each is None or each.companion is None:
+            continue
+        found = each.companion
+        test = found.permutation
+        rows.append(
+            [
+                each.name,
+                f"{found.difference:.1f} {interval(found.interval)}",
+                f"{number(found.hedges_g, 2)} {interval(found.hedges_interval, 2)}",
+                p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
+                p_value(test.smallest_p),
+                f"{test.rule_fails:.1%}",
+                number(found.detectable),
+            ]
+        )
+    if not rows:
+        return []
+    head = [
+        "statistic",
+        "difference [95 %]",
+        "Hedges g [95 %]",
+        "permutation p",
+        "smallest p possible",
+        "rule fails by chance",
+        "detectable at 80 %",
+    ]
+    return [
+        "## What these seeds can show (not pre-registered)",
+        "",
+        "Difference: reference mean minus Ajax mean, with Welch's interval. Permutation: "
+        "two-sided, over all regroupings of the seeds. Rule fails by chance: share of regroupings "
+        "in which LEARNS fails, that is, how often it would fail if the side made no difference. "
+        "Detectable: the smallest true difference that Welch's test at 5 % finds with 80 % power, "
+        "for normal samples with the spread seen here.",
+        "",
+        *markdown_table(head, rows),
+    ]
+
+
+def windows(page: Page) -> list[str]:
+    """Window means of the training metrics."""
+    tables = {side: table for side, table in page.comparison.windows.items() if table}
+    ends = sorted({end for table in tables.values() for end in table})
+    lines = ["## Training metrics, window means", "", "Mean over seeds [lowest, highest].",
+             "An asterisk marks disjoint seed ranges."]  # fmt: skip
+    for end in ends:
+        rows = []
+        for name in TABLE_METRICS:
+            found = [tables.get(side, {}).get(end, {}).get(name) for side in SIDES]
+            if any(found):
+                cells = [f"{v[0]:.4f} {interval(v[1:], 4)}" if v else DASH for v in found]
+                first, second = found
+                disjoint = first and second and not ranges_overlap(first[1:], second[1:])
+                rows.append([f"`{name}`{' *' if disjoint else ''}", *cells])
+        if rows:
+            head = ["metric", *(SIDE_LABEL[side] for side in SIDES)]
+            lines += ["", f"### Window ending at {end} rows", "", *markdown_table(head, rows)]
+    return lines if ends else []

@@ -1,0 +1,242 @@
+"""From two sources to a finished comparison: load, size, compute, check. Writes nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from analysis.checks import Check, ExpectedAjax, Sizes, identity, record_checks
+from analysis.checks_ajax import S2Audit, ajax_checks, audit_check, identity_check, s2_audit
+from analysis.checks_reference import reference_checks
+from analysis.comparison import Comparison, compare_sides
+from analysis.data import SideData
+from analysis.evidence import Evidence, gather
+from analysis.load import launches, load_side, require_run
+from analysis.published import PAIRINGS, load_round, load_statistics, published_side
+from shared.distributions import AJAX_RELEASE_DIGEST
+from shared.errors import UserError
+from shared.files import exists, read_json_object
+from shared.launch_info import Revision
+from shared.layout import AJAX_CONFIG, REFERENCE_ARGUMENTS, RunLayout
+from shared.protocol import (
+    AJAX_PUBLISHED_COMMIT,
+    AJAX_RELEASE,
+    REFERENCE_COMMIT,
+    ROUNDS,
+    SIDE_KEY,
+    SIDES,
+    Round,
+    Side,
+)
+
+#: (reference arm, Ajax arm) -> what the comparison is called.
+TITLES: dict[tuple[str, str], str] = {
+    ("stock", "stock"): "Round 1: both sides as they are",
+    ("exact", "literal"): "Round 2's own two sides (pre-registered are the pairs E and R)",
+    ("exact", "stock"): "Pair E: the exact expectation on both sides",
+    ("stock", "literal"): "Pair R: the reference's literal expectation on both sides",
+    ("exact-seeded", "stock"): "Round 3: exact expectation on both sides, seeded sampler",
+}
+
+
+#: The Ajax that must have run unless the user names another: the pinned release, unchanged.
+PINNED_AJAX = ExpectedAjax(version=AJAX_RELEASE, digest=AJAX_RELEASE_DIGEST)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one side's figures come from: a run directory, or a published round."""
+
+    directory: Path | None = None
+    published_round: int | None = None
+
+    @classmethod
+    def parse(cls, text: str, default_round: int) -> "Source":
+        """``published`` (of the round compared), ``published:N``, or a directory."""
+        word, _, number = text.partition(":")
+        if word != "published":
+            return cls(directory=Path(text))
+        if number and not number.isdigit():
+            raise UserError(f"{text}: write 'published' or 'published:N' with N in 1, 2, 3")
+        return cls(published_round=int(number or default_round))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compare. ``seeds`` None takes the round's, or a smoke run's own."""
+
+    round_number: int
+    sources: dict[Side, Source]
+    smoke: bool = False
+    seeds: tuple[int, ...] | None = None
+    ajax: ExpectedAjax = PINNED_AJAX
+
+
+@dataclass(frozen=True)
+class Study:
+    """A comparison with its checks and audits, ready to be written."""
+
+    comparison: Comparison
+    checks: tuple[Check, ...]
+    audits: dict[int, S2Audit]
+
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that failed."""
+        return [check for check in self.checks if check.ok is False]
+
+
+def study(request: Request) -> Study:
+    """Load both sides and compute everything. Raises :class:`UserError` for bad input."""
+    chosen = ROUNDS[request.round_number]
+    chosen = chosen.smoke() if request.smoke else chosen
+    directories = {source.directory for source in request.sources.values() if source.directory}
+    for directory in directories:
+        require_run(directory)
+    sizes = {side: _sizes(request, chosen, side) for side in SIDES}
+    sides = {side: _load(request, side, sizes[side]) for side in SIDES}
+    if not any(data.seeds for data in sides.values()):
+        raise UserError(f"{request.sources['reference'].directory}: no side has records there")
+    title = TITLES.get(
+        (sides["reference"].arm or "", sides["ajax"].arm or ""), f"Round {chosen.number}"
+    )
+    shared_sizes = sizes["reference" if sides["reference"].seeds else "ajax"]
+    comparison = compare_sides(
+        f"{title} (smoke)" if request.smoke else title,
+        chosen.number,
+        shared_sizes,
+        sides["reference"],
+        sides["ajax"],
+        smoke=request.smoke,
+    )
+    checks: list[Check] = list(_size_checks(sizes, sides, chosen, request.smoke))
+    audits: dict[int, S2Audit] = {}
+    for side, data in sides.items():
+        found, side_audits = _side_checks(request, data, sizes[side])
+        checks += found
+        audits |= side_audits
+    return Study(comparison, tuple(checks), audits)
+
+
+def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
+    """The run's own sizes where it records them, else the round's."""
+    source = request.sources[side]
+    default = Sizes(chosen.seeds, chosen.rows, chosen.every, chosen.episodes, chosen.tiny)
+    if source.directory is None:
+        published = ROUNDS[source.published_round or chosen.number]
+        sizes = Sizes(published.seeds, published.rows, published.every, published.episodes, False)
+    else:
+        own = _own_arguments(source.directory, side)
+        sizes = replace(default, **{key: value for key, value in own.items() if value is not None})
+    return replace(sizes, seeds=request.seeds) if request.seeds else sizes
+
+
+def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
+    """What the processes of ``side`` recorded of their arguments, else what the launch did."""
+    layout = RunLayout(root)
+    own: dict[str, Any] = {}
+    for launch in launches(root):
+        if side in launch.sides:
+            seeds = launch.fields.get("seeds", "").split()
+            own["seeds"] = (
+                tuple(map(int, seeds)) if seeds and all(map(str.isdigit, seeds)) else None
+            )
+            own["rows"], own["every"] = launch.number("rows"), launch.number("every")
+            own["episodes"] = launch.number("episodes")
+    if side == "ajax":
+        path, keys = layout.ajax_dir / AJAX_CONFIG, ("rows", "log_every", "eval_episodes", "tiny")
+        found = read_json_object(path).get("run", {}) if exists(path) else {}
+    else:
+        present = layout.seeds("reference")
+        path = layout.reference_dir(present[0] if present else 0) / REFERENCE_ARGUMENTS
+        keys = ("rows", "eval_every", "eval_episodes", "tiny")
+        found = read_json_object(path) if exists(path) else {}
+    names = ("rows", "every", "episodes", "tiny")
+    return own | {name: found[key] for name, key in zip(names, keys, strict=True) if key in found}
+
+
+def _load(request: Request, side: Side, sizes: Sizes) -> SideData:
+    source = request.sources[side]
+    if source.directory is not None:
+        return load_side(source.directory, side, sizes.seeds, sizes.every)
+    data = published_side(side, source.published_round or request.round_number)
+    kept = tuple(each for each in data.seeds if each.seed in sizes.seeds)
+    absent = sorted(set(sizes.seeds) - set(data.seed_numbers))
+    if absent:
+        raise UserError(
+            f"{data.source}: has no seed {absent[0]}; published are "
+            f"{' '.join(map(str, data.seed_numbers))}"
+        )
+    # The published windows are ranges over all seeds: of a part of them nothing is known.
+    windows = data.carried_windows if len(kept) == len(data.seeds) else None
+    return replace(data, seeds=kept, carried_windows=windows)
+
+
+def _size_checks(
+    sizes: dict[Side, Sizes], sides: dict[Side, SideData], chosen: Round, smoke: bool
+) -> Iterator[Check]:
+    for side, data in sides.items():
+        if not data.seeds:
+            yield Check(f"{SIDE_KEY[side]} side", False, "there is none")
+            continue
+        own = sizes[side]
+        faults = [
+            f"{name} {found}, the protocol's is {wanted}"
+            for name, found, wanted in (
+                ("rows", own.rows, chosen.rows),
+                ("evaluation every", own.every, chosen.every),
+                ("episodes", own.episodes, chosen.episodes),
+                ("seeds", own.seeds, chosen.seeds),
+            )
+            if found != wanted
+        ]
+        good = f"{own.rows} rows, every {own.every}, {own.episodes} episodes, seeds {own.seeds}"
+        # A smoke run is held against its own arguments (protocol section 9).
+        name = f"{SIDE_KEY[side]} sizes"
+        yield Check(name, smoke or not faults, "; ".join(faults) if faults and not smoke else good)
+    present = [side for side in SIDES if sides[side].seeds]
+    if len(present) == len(SIDES) and sizes["reference"] != sizes["ajax"]:
+        yield Check("sizes of both sides", False, "the sides ran with different sizes")
+
+
+def _side_checks(
+    request: Request, data: SideData, sizes: Sizes
+) -> tuple[list[Check], dict[int, S2Audit]]:
+    checks = list(record_checks(data, sizes))
+    source = request.sources[data.side]
+    if source.directory is None:
+        audits = _published_audits(data, source.published_round or request.round_number)
+        checks += _published_checks(data, source.published_round or request.round_number)
+        return checks + [audit_check(seed, audit) for seed, audit in audits.items()], audits
+    evidence: Evidence = gather(source.directory, data)
+    if data.side == "reference":
+        return checks + list(reference_checks(evidence, sizes)), {}
+    return checks + list(ajax_checks(evidence, sizes, request.ajax)), s2_audit(evidence)
+
+
+def _published_checks(data: SideData, number: int) -> Iterator[Check]:
+    header = load_round(number).header
+    commit = header[f"{data.side}_revision"]
+    if data.side == "reference":
+        yield identity("reference", Revision(commit), REFERENCE_COMMIT, recorded=False)
+    else:
+        revision = Revision(commit, dirty=False)  # its diff sha1 is that of nothing
+        yield identity_check({}, revision, ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT))
+    yield Check(
+        f"{SIDE_KEY[data.side]} processes",
+        None,
+        "exit codes, configurations, updates, episodes and final states were not published",
+    )
+
+
+def _published_audits(data: SideData, number: int) -> dict[int, S2Audit]:
+    """The audit as published, of the first comparison that used this side of this round."""
+    if data.side != "ajax":
+        return {}
+    names = (name for name, pairing in PAIRINGS.items() if pairing["ajax"] == number)
+    stated = load_statistics()[next(names)].s2_audit
+    return {
+        seed: S2Audit(row["logged"], row["audited"])
+        for seed, row in stated.items()
+        if seed in data.seed_numbers
+    }

@@ -1,0 +1,101 @@
+"""``compare.md`` and ``analysis3.md``: a comparison as Markdown, section by section."""
+
+from collections.abc import Callable, Sequence
+
+from analysis import sections
+from analysis.checks import Check
+from analysis.comparison import Comparison, Statistic
+from analysis.formats import DASH, integers, markdown_table, span
+from analysis.sections import Page
+from shared.protocol import KNOWN_DIFFERENCES, SIDE_LABEL
+
+Section = Callable[[Page], list[str]]
+
+
+def render(comparison: Comparison, checks: Sequence[Check]) -> str:
+    """The whole document: the sections of this kind of comparison that have content."""
+    page = Page(comparison, checks)
+    kind = ROUND3 if comparison.round_number == 3 else ROUNDS_1_AND_2
+    parts = ["\n".join(lines) for section in kind if (lines := section(page))]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdict(statistic: Statistic | None) -> str:
+    """One sentence: what the rule says of this statistic."""
+    if statistic is None or statistic.rule is None:
+        return "The rule is out of reach: a side or a checkpoint is missing (below)."
+    rule = statistic.rule
+    where = f"Ajax {rule.A:.1f}, reference seeds {span(rule.low, rule.high)}"
+    if rule.within_range:
+        return f"{statistic.name}: Ajax lies within the reference's seed range ({where})."
+    if rule.learns:
+        return f"{statistic.name}: Ajax lies above the reference's seed range ({where})."
+    return (
+        f"{statistic.name}: LEARNS fails, Ajax lies {rule.low - rule.A:.1f} below the lowest "
+        f"reference seed ({where})."
+    )
+
+
+def _head(page: Page) -> list[str]:
+    sizes = page.comparison.sizes
+    rows = [
+        [SIDE_LABEL[side], data.arm or DASH, data.source, integers(data.seed_numbers)]
+        for side, data in page.comparison.sides.items()
+    ]
+    failed = sum(check.ok is False for check in page.checks)
+    return [
+        f"# {page.comparison.title}",
+        "",
+        verdict(page.comparison.primary),
+        "",
+        f"{sizes.rows} rows, evaluation every {sizes.every} rows on {sizes.episodes} episodes"
+        f"{', tiny widths (smoke: plumbing only, no learning)' if sizes.tiny else ''}. "
+        f"Checks: {sum(check.ok is True for check in page.checks)} passed, {failed} failed, "
+        f"{sum(check.ok is None for check in page.checks)} not possible.",
+        "",
+        *markdown_table(["side", "arm", "figures from", "seeds"], rows),
+    ]
+
+
+def _out_of_reach(page: Page) -> list[str]:
+    lines = [f"- {missing}" for missing in page.comparison.out_of_reach]
+    return ["## Out of reach", "", *lines] if lines else []
+
+
+def _checks(page: Page) -> list[str]:
+    ordered = sorted(page.checks, key=lambda check: (check.ok is not False, check.ok is not None))
+    return ["## Checks", "", *(f"- {check}" for check in ordered)] if page.checks else []
+
+
+def _known(_: Page) -> list[str]:
+    lines = [f"- {each.name}: {each.text}." for each in KNOWN_DIFFERENCES]
+    return ["## Known differences that the protocol cannot remove", "", *lines]
+
+
+_COMMON: tuple[Section, ...] = (
+    sections.companions,
+    sections.evaluations,
+    sections.s2_curves,
+    sections.windows,
+    _out_of_reach,
+    _checks,
+    _known,
+)
+ROUNDS_1_AND_2: tuple[Section, ...] = (
+    _head,
+    sections.s1,
+    sections.s2,
+    sections.entropy,
+    *_COMMON,
+)
+ROUND3: tuple[Section, ...] = (
+    _head,
+    sections.late,
+    sections.s1,
+    sections.welch,
+    sections.concordance,
+    sections.reading3,
+    sections.s2,
+    sections.entropy,
+    *_COMMON,
+)
