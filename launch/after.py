@@ -30,11 +30,9 @@ class Comparison(Command):
     #: Whether both sides are the round's own; the others are run when all they need is there.
     own: bool
 
-    def lacks(self) -> tuple[str, ...]:
-        """What must be there before this comparison can say all it has to say."""
-        return tuple(
-            f"{side} evaluations in {root}" for side, root in self.sides if not has_side(root, side)
-        )
+    def lacks(self) -> tuple[tuple[Side, Path], ...]:
+        """The sides that must be there before this comparison can say all it has to say."""
+        return tuple((side, root) for side, root in self.sides if not has_side(root, side))
 
 
 def has_side(root: Path, side: Side) -> bool:

@@ -141,15 +141,17 @@ def follow(plan: Plan, signals: StopSignals) -> list[str]:
     """Run the comparisons that have what they need, then the scan; a line for each fault."""
     faults: list[str] = []
     for comparison in plan.comparisons:
-        lacking = comparison.lacks()
+        lacking = ", ".join(
+            f"no {side} evaluations in {shown(root)}" for side, root in comparison.lacks()
+        )
         if lacking and not comparison.own:
-            say(f"{comparison.name}: no {', no '.join(lacking)}; to compare when there are:")
+            say(f"{comparison.name}: left for later, {lacking}; when there are:")
             say(f"  {later(comparison)}")
             say("  (--against published compares with the published round 1)")
             continue
         found = _foreground(comparison, signals)
         if lacking and len(plan.sides) == 1:
-            say(f"{comparison.name}: not counted, for there are no {', no '.join(lacking)}")
+            say(f"{comparison.name}: not counted, {lacking}")
         else:
             faults += found
     return faults + _foreground(plan.scan, signals)

@@ -34,6 +34,8 @@ def main() -> None:
         files += [
             out / "ajax" / f"s{s}" / f for s in seeds for f in ("evals.jsonl", "records.jsonl")
         ]
+    if words[words.index("--arm") + 1] != "stock":
+        files.insert(0, out / name / "PATCH.txt")
     actions = dict(pair.split(":") for pair in os.environ.get("STAND_IN", "").split(",") if pair)
     act(actions.get(name, "end"), out / name, files)
 
@@ -42,7 +44,8 @@ def act(action: str, directory: Path, files: list[Path]) -> None:
     for file in files[:-1]:
         file.parent.mkdir(parents=True, exist_ok=True)
         row = {"seed": 0, "rows": 400, "updates": 0, "mean": 9.5, "wall_s": 1.0}
-        file.write_text(json.dumps(row) + "\n" if file.suffix == ".jsonl" else "")
+        content = {".jsonl": json.dumps(row) + "\n", ".json": "{}\n"}
+        file.write_text(content.get(file.suffix, ""))
     if action == "wait":
         (directory / "pid.tmp").write_text(str(os.getpid()))
         (directory / "pid.tmp").rename(directory / "pid")

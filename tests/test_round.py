@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from launch import info, options, preflight
+from launch.environments import ensure, locate
 from shared.errors import UserError
 from shared.launch_info import EMPTY_DIFF, Revision, read_launches, side_revision
 from shared.obtain import obtain_checkout
@@ -59,11 +60,13 @@ Launch = Callable[..., "subprocess.Popen[str]"]
 def launch(tmp_path: Path, python: Path, ajax_root: Path) -> Launch:
     """Starts the command with stand-ins for both sides; the output directory is tmp_path/out."""
 
-    def start(*arguments: str, actions: str = "") -> "subprocess.Popen[str]":
+    def start(
+        *arguments: str, actions: str = "", of: tuple[str, ...] = ("--round", "1", "--smoke")
+    ) -> "subprocess.Popen[str]":
         given = ["--out", str(tmp_path / "out"), "--reference-python", str(python)]
         given += ["--ajax-python", str(python), "--ajax-root", str(ajax_root)]
         return subprocess.Popen(
-            [sys.executable, "-m", "launch.round", "--round", "1", "--smoke", *given, *arguments],
+            [sys.executable, "-m", "launch.round", *of, *given, *arguments],
             cwd=ROOT,
             env={**os.environ, "STAND_IN": actions, "AJAX_XLA_FLAGS": "--a=b"},
             stdout=subprocess.PIPE,
@@ -157,6 +160,40 @@ def test_two_machines_share_a_round(tmp_path: Path, launch: Launch) -> None:
     code, output = end(launch("--side", "reference", "--no-compare"))
     assert code == 2
     assert "holds a run of reference already" in output
+
+
+@pytest.fixture
+def analysis() -> None:
+    """The analysis environment, built as the command builds it."""
+    try:
+        ensure("analysis")
+    except UserError as error:
+        out_of_reach(f"the analysis environment is out of reach: {error}")
+
+
+@pytest.mark.usefixtures("analysis")
+def test_pairs_are_left_for_later_where_round_1_is_absent(tmp_path: Path, launch: Launch) -> None:
+    against = tmp_path / "round1"
+    against.mkdir()
+    arguments = ("--side", "ajax", "--against", str(against))
+    code, output = end(launch(*arguments, of=("--round", "2")))
+    assert code == 0, output
+    assert "] comparison:" in output
+    out = tmp_path / "out"
+    assert f"comparison: not counted, no reference evaluations in {out}" in output
+    assert f"pairs E and R: left for later, no reference evaluations in {out}, no " in output
+    assert f"nox -s compare -- --round 2 --root {out} --ajax-src" in output
+    assert f"--against {against}\n" in output
+
+
+def test_where_an_environment_would_be_is_known_before_it_is_built(tmp_path: Path) -> None:
+    for file in ROOT.glob("constraints-*.txt"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    before = sorted(tmp_path.rglob("*"))
+    there = locate("analysis", tmp_path)
+    assert there.is_relative_to(tmp_path / ".work" / "env")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert locate("analysis").relative_to(ROOT) == there.relative_to(tmp_path)
 
 
 # --- a round that does not ------------------------------------------------------------------
