@@ -32,6 +32,7 @@ state, metrics = training.train(agent, plan, training.describe(agent, plan)["rin
 if sys.argv[2] == "observed":
     assert sorted(seen) == [0, 0, 1, 1], seen
 leaves = {f"state{number}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
+open(sys.argv[3], "wb").write(training.final_state(state, plan.seeds))
 named = {name.replace("/", "|"): value for name, value in metrics.items()}
 np.savez(sys.argv[1], **leaves, **named)
 """
@@ -47,12 +48,14 @@ class Observers(unittest.TestCase):
     def test_training_is_the_same_bit_for_bit(self) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             files = {kind: Path(scratch) / f"{kind}.npz" for kind in ("observed", "plain")}
+            final = Path(scratch) / "final.npz"
             for kind, path in files.items():
-                command = [sys.executable, "-c", RUN, str(path), kind]
+                command = [sys.executable, "-c", RUN, str(path), kind, str(final)]
                 done = subprocess.run(
                     command, cwd=REPO, capture_output=True, text=True, check=False
                 )
                 self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+            self.check_final(dict(np.load(final)))
             observed, plain = (dict(np.load(files[kind])) for kind in ("observed", "plain"))
         self.assertEqual(
             set(observed) - set(plain), {"Observed|retnorm_low", "Observed|retnorm_high"}
@@ -62,3 +65,14 @@ class Observers(unittest.TestCase):
         for name, value in plain.items():
             with self.subTest(name):
                 np.testing.assert_array_equal(observed[name], value)
+
+    def check_final(self, final: dict[str, np.ndarray]) -> None:
+        """Shapes and counts that ``final_state`` documents."""
+        self.assertEqual(final["seeds"].tolist(), [0, 1])
+        self.assertEqual(final["rows"].tolist(), [1056, 1056])
+        self.assertEqual(final["updates"].tolist(), [9, 9])
+        self.assertTrue((final["retnorm_high"] >= final["retnorm_low"]).all())
+        self.assertEqual(final["return_buffer"].shape, (2, 10, 16))
+        for name in ("return_count", "return_index", "return_sum"):
+            self.assertEqual(final[name].shape, (2, 16))
+        np.testing.assert_allclose(final["return_buffer"].sum(axis=1), final["return_sum"])

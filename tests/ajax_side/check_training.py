@@ -1,10 +1,7 @@
-"""The agent resolves to the protocol's configuration, and its state to the documented file."""
+"""The agent resolves to the protocol's configuration and schedule."""
 
-import io
 import unittest
 from unittest import mock
-
-import numpy as np
 
 from ajax_side import training
 from shared.configuration import ajax_resolved, widths
@@ -44,22 +41,3 @@ class Configuration(unittest.TestCase):
             self.assertRaisesRegex(UserError, "resolves lam to 0.95, the protocol says 0.5"),
         ):
             training.build_agent(TINY)
-
-
-class ShortRun(unittest.TestCase):
-    """A real run too short for an update: what it leaves behind."""
-
-    def test_final_state_and_metrics(self) -> None:
-        plan = training.Plan(seeds=(3, 5), rows=64, every=32, episodes=2, tiny=True)
-        agent = training.build_agent(plan)
-        ring = training.describe(agent, plan)["ring_rows"]
-        state, metrics = training.train(agent, plan, ring)
-        np.testing.assert_array_equal(metrics["timestep"], [[32, 64]] * 2)
-        final = np.load(io.BytesIO(training.final_state(state, plan.seeds)))
-        self.assertEqual(final["seeds"].tolist(), [3, 5])
-        self.assertEqual(final["rows"].tolist(), [64, 64])
-        self.assertEqual(final["updates"].tolist(), [0, 0])
-        self.assertEqual(final["return_buffer"].shape, (2, 10, 16))
-        for name in ("return_count", "return_index", "return_sum"):
-            self.assertEqual(final[name].shape, (2, 16))
-        np.testing.assert_array_equal(final["return_count"], 0)
