@@ -4,8 +4,11 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
+
 from ajax_side.recorder import NORMALISER_HIGH, NORMALISER_LOW
 from shared.errors import UserError
+from shared.protocol import N_ENVS
 
 Log = Callable[[Mapping[str, Any], int], None]
 
@@ -33,6 +36,25 @@ def observe_log(log: Log) -> str:
 
     module.gated_log_callback = observed  # type: ignore[attr-defined]
     return f"{_LOG_MODULE}.gated_log_callback also calls the recorder"
+
+
+def add_heartbeat(beat: Callable[[int], None]) -> str | None:
+    """Have ``beat(rows)`` called at the start of every tick; ``None`` where there is no such place.
+
+    ``rows`` is how many were collected before. The callback reads the tick's number only, which
+    all seeds share: it is called once a tick, and nothing that is trained depends on it.
+    """
+    module = importlib.import_module(_TRAIN_MODULE)
+    stock = getattr(module, "collect", None)
+    if stock is None:
+        return None
+
+    def observed(agent_state: Any, tick: Any, **options: Any) -> Any:
+        jax.debug.callback(lambda number: beat(int(number) * N_ENVS), tick)
+        return stock(agent_state, tick, **options)
+
+    module.collect = observed  # type: ignore[attr-defined]
+    return f"{_TRAIN_MODULE}.collect also reports the tick's number"
 
 
 def add_return_normaliser() -> str | None:

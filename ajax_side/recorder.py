@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ import numpy as np
 from shared.errors import UserError
 from shared.files import JsonlWriter
 from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
+from shared.protocol import updates
 from shared.records import Evaluation, Progress, Record
+
+#: Rows between two lines of progress.jsonl, as on the reference side.
+PROGRESS_ROWS = 160
 
 #: Ajax's prefix of training metrics, and the names it logs beside the window means.
 _TRAIN = "Train/"
@@ -33,6 +38,7 @@ class Recorder:
     def __init__(self, layout: RunLayout, seeds: Sequence[int], rows: int) -> None:
         self._seeds, self._total = tuple(seeds), rows
         self._start = time.monotonic()
+        self._reported = 0
         self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
         self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)
         self._writers = {
@@ -49,17 +55,36 @@ class Recorder:
 
     def log(self, metrics: Mapping[str, Any], index: int) -> None:
         """Record one log point of the seed at position ``index``; ``metrics`` holds scalars."""
+        with self._guarded():
+            self._write(self._seeds[index], scalars(metrics))
+
+    def beat(self, rows: int) -> None:
+        """Note in ``progress.jsonl`` that ``rows`` rows, and the updates due by then, are done."""
+        with self._guarded():
+            if rows > self._reported and rows % PROGRESS_ROWS == 0:
+                self._note(rows, updates(rows), self._elapsed())
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Hold the lock, and keep what goes wrong: Ajax's run only says that a callback failed."""
         with self.lock:
             try:
-                self._write(self._seeds[index], scalars(metrics))
+                yield
             except Exception as error:
                 self.failure = self.failure or error
                 raise
 
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def _note(self, rows: int, done: int, wall_s: float) -> None:
+        self._reported = rows
+        self._progress.write(Progress(rows, done, wall_s).to_json())
+
     def _write(self, seed: int, metrics: Mapping[str, float]) -> None:
         windows = self._windows[seed]
         previous = windows[-1].updates if windows else 0
-        record = as_record(seed, metrics, previous, time.monotonic() - self._start)
+        record = as_record(seed, metrics, previous, self._elapsed())
         if windows and record.rows <= windows[-1].rows:
             raise UserError(f"seed {seed}: row {record.rows} logged after row {windows[-1].rows}")
         evaluations, records = self._writers[seed]
@@ -74,7 +99,7 @@ class Recorder:
         done = [self._windows[seed][point] for seed in self._seeds]
         last = max(done, key=lambda record: record.wall_s or 0.0)
         wall = last.wall_s or 0.0
-        self._progress.write(Progress(last.rows, last.updates, wall).to_json())
+        self._note(last.rows, last.updates, wall)
         means = " ".join(f"{record.eval_mean:.1f}" for record in done)
         print(
             f"ajax: row {last.rows} of {self._total}, {last.updates} updates, "
@@ -117,7 +142,7 @@ def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: float) -> Record:
     """One line of ``records.jsonl``; ``previous`` is the number of updates at the last one."""
-    updates = int(metrics[_UPDATES])
+    done = int(metrics[_UPDATES])
     train: dict[str, float | None] = {
         name.removeprefix(_TRAIN): value
         for name, value in metrics.items()
@@ -126,7 +151,7 @@ def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: fl
     return Record(
         seed=seed,
         rows=int(metrics[_ROWS]),
-        updates=updates,
+        updates=done,
         side="ajax",
         eval_mean=metrics[_EVALUATION],
         eval_len_mean=metrics[_EVALUATION_LENGTH],
@@ -136,7 +161,7 @@ def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: fl
         train_raw=None,
         retnorm=_normaliser(metrics),
         wall_s=wall_s,
-        window_samples=updates - previous,
+        window_samples=done - previous,
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ajax_side.arms import PATCHES, apply_arm
 from ajax_side.identity import SRC_VARIABLE, Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
-from ajax_side.observers import add_return_normaliser, observe_log
 from ajax_side.recorder import Recorder
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.files import write_atomic, write_json
@@ -49,16 +48,20 @@ def run(
     started: float,
 ) -> int:
     """Train with everything in place; files are written as their content becomes known."""
-    from ajax_side import training
+    from ajax_side import observers, training
 
     plan = training.Plan(
         tuple(options.seeds), options.rows, options.every, options.episodes, options.tiny
     )
     agent = training.build_agent(plan)
     recorder = Recorder(layout, plan.seeds, plan.rows)
-    observers = [observe_log(recorder.log), add_return_normaliser()]
+    observed = [
+        observers.observe_log(recorder.log),
+        observers.add_return_normaliser(),
+        observers.add_heartbeat(recorder.beat),
+    ]
     config = training.describe(agent, plan)
-    config["run"] = describe_run(options, plan, source, observers)
+    config["run"] = describe_run(options, plan, source, observed)
     write_json(layout.ajax_dir / AJAX_CONFIG, config)
     if patch is not None:
         write_atomic(layout.ajax_dir / PATCH, patch)
@@ -84,7 +87,7 @@ def run(
 
 
 def describe_run(
-    options: argparse.Namespace, plan: "Plan", source: Source, observers: list[str | None]
+    options: argparse.Namespace, plan: "Plan", source: Source, observed: list[str | None]
 ) -> dict[str, Any]:
     """``run`` of ``config.json``: the command's arguments, and what ran."""
     import jax
@@ -102,7 +105,7 @@ def describe_run(
         "jax": jax.__version__,
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         **source.record(),
-        "observers": [each for each in observers if each is not None],
+        "observers": [each for each in observed if each is not None],
         "packages": package_versions(),
     }
 

@@ -98,6 +98,19 @@ def test_return_normaliser_is_recorded_where_it_is_observed(
     assert "Observed/retnorm_low" not in first.train
 
 
+def test_heartbeats_are_thinned_and_do_not_repeat_a_log_point(
+    recorder: Recorder, layout: RunLayout
+) -> None:
+    for rows in range(0, 1201, 16):
+        if rows == 480:
+            recorder.log(logged(480, 0, 9.0), 0)
+            recorder.log(logged(480, 0, 9.0), 1)
+        recorder.beat(rows)
+    lines = read_rows(layout.ajax_dir / PROGRESS, Progress)
+    seen = [(line.rows, line.updates) for line in lines]
+    assert seen == [(160, 0), (320, 0), (480, 0), (640, 0), (800, 0), (960, 0), (1120, 41)]
+
+
 def test_rows_that_go_back_are_an_error(recorder: Recorder) -> None:
     recorder.log(logged(800, 0, 9.0), 0)
     with pytest.raises(UserError, match="row 400 logged after row 800"):

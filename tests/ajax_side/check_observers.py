@@ -27,10 +27,13 @@ if sys.argv[2] == "observed":
     seen = []
     assert observers.observe_log(lambda metrics, index: seen.append(index))
     assert observers.add_return_normaliser()
+    beats = []
+    assert observers.add_heartbeat(beats.append)
 agent = training.build_agent(plan)
 state, metrics = training.train(agent, plan, training.describe(agent, plan)["ring_rows"])
 if sys.argv[2] == "observed":
     assert sorted(seen) == [0, 0, 1, 1], seen
+    assert beats == list(range(0, 1056, 16)), beats
 leaves = {f"state{number}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
 open(sys.argv[3], "wb").write(training.final_state(state, plan.seeds))
 named = {name.replace("/", "|"): value for name, value in metrics.items()}
@@ -39,7 +42,7 @@ np.savez(sys.argv[1], **leaves, **named)
 
 
 class Observers(unittest.TestCase):
-    """Both replaced functions against a run without them."""
+    """All replaced functions against a run without them."""
 
     @unittest.skipUnless(
         os.environ.get(SLOW) == "1" or os.environ.get(NO_SKIP) == "1",
