@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import UserError
-from shared.files import exists, read_json_object
+from shared.files import exists, find, read_json_object
 from shared.launch_info import Launch, read_launches
 from shared.layout import (
     AJAX_CONFIG,
@@ -54,19 +54,24 @@ def launches(root: Path) -> tuple[Launch, ...]:
 def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideData:
     """One side of the run in ``root``, with ``seeds``, evaluated every ``every`` rows.
 
-    A side that has no directory at all comes back without seeds. Raises :class:`UserError` where a
+    A side without any evaluation comes back without seeds. Raises :class:`UserError` where a
     single seed is missing, :class:`RecordError` where a file is damaged.
     """
     layout = RunLayout(root)
-    present = layout.seeds(side)
+    # A process that ended before its first evaluation left a file without lines, or none.
+    present = [
+        seed
+        for seed in layout.seeds(side)
+        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
+    ]
     if not present:
         lost = "everything that compares the sides"
         return SideData(side, source_of(root), (), missing=(Missing(f"{side} side", lost),))
     for seed in seeds:
-        if not exists(layout.seed_dir(side, seed) / EVALUATIONS):
+        if seed not in present:
             raise UserError(
-                f"{layout.seed_dir(side, seed) / EVALUATIONS}: {SIDE_LABEL[side]} seed {seed} is "
-                f"missing; rerun that process, or name the seeds to compare: --seeds "
+                f"{layout.seed_dir(side, seed) / EVALUATIONS}: {SIDE_LABEL[side]} seed {seed} has "
+                f"no evaluation; rerun that process, or name the seeds to compare: --seeds "
                 f"{' '.join(map(str, present))}"
             )
     loaded = tuple(_load_seed(layout.seed_dir(side, seed), side, seed, every) for seed in seeds)

@@ -96,9 +96,15 @@ def read_text(path: Path) -> str:
         raise RecordError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 
 
+def find(path: Path) -> Path | None:
+    """``path`` if it exists, else its gzipped sibling if that does."""
+    packed = path.with_name(path.name + ".gz")
+    return path if path.exists() else packed if packed.exists() else None
+
+
 def exists(path: Path) -> bool:
     """Whether ``path`` or its gzipped sibling exists."""
-    return path.exists() or path.with_name(path.name + ".gz").exists()
+    return find(path) is not None
 
 
 def read_json(path: Path) -> Any:
