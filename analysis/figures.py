@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy import stats
 
 from analysis.companions import CONFIDENCE, block_bootstrap_interval
@@ -181,13 +182,23 @@ def _curves(data: Data) -> Figure:
         )  # fmt: skip
         _draw_rule(axes, data["rule"])
         axes.axhline(CAP_RETURN, color="0.4", lw=0.8, ls=(0, (1, 3)))
-        axes.set(title=data["labels"][side], xlabel="rows (transitions of all 16 environments)",
-                 ylim=(0, MAX_EPISODE_STEPS * 1.03))  # fmt: skip
+        axes.set(
+            title=data["labels"][side],
+            xlabel="thousand rows (transitions of all 16 environments)",
+            ylim=(0, MAX_EPISODE_STEPS * 1.03),
+        )
+        _thousands(axes)
     all_axes[0].set_ylabel("evaluation return (mean of an evaluation)")
     figure.suptitle(data["title"])
     handles, labels = all_axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     return figure
+
+
+def _thousands(axes: Axes) -> None:
+    """Rows in thousands on the horizontal axis."""
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 4, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda rows, _: f"{rows / 1000:g}"))
 
 
 def _draw_rule(axes: Axes, rule: Data | None) -> None:
@@ -233,7 +244,9 @@ def _entropy(data: Data) -> Figure:
                 window["rows"] - step / 2, window["rows"] + step / 2, color="0.85", zorder=0,
                 lw=0, label="seed ranges disjoint" if index == 0 else None,
             )  # fmt: skip
-        axes.set(title=title, xlabel="window ends at row", ylim=(0, 0.72))
+        axes.set(xlabel="window ends at row (thousands)", ylim=(0, 0.72))
+        axes.set_title(title.replace(": ", ":\n", 1))
+        _thousands(axes)
         axes.legend(fontsize=7.5, loc="lower left")
     all_axes[0].set_ylabel("actor entropy ent/action/mean (nats)\nmean and range over seeds")
     return figure

@@ -34,7 +34,7 @@ TITLES: dict[tuple[str, str], str] = {
     ("stock", "stock"): "Round 1: both sides as they are",
     ("exact", "literal"): "Round 2's own two sides (pre-registered are the pairs E and R)",
     ("exact", "stock"): "Pair E: the exact expectation on both sides",
-    ("stock", "literal"): "Pair R: the reference's literal expectation on both sides",
+    ("stock", "literal"): "Pair R: the literal expectation on both sides",
     ("exact-seeded", "stock"): "Round 3: exact expectation on both sides, seeded sampler",
 }
 
