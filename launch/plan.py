@@ -72,8 +72,8 @@ class Cost:
     update_s: float
 
 
-#: By side and tiny widths: two processes side by side on two cores (protocol section 11), and for
-#: the tiny widths what a smoke of round 1 took there.
+#: By side and tiny widths: on two cores, two processes side by side (protocol section 11); start-up
+#: at the tiny widths is what is left of the published smokes' 5 and 2.5 minutes.
 COSTS: dict[tuple[Side, bool], Cost] = {
     ("reference", False): Cost(344.0, 1.55),
     ("ajax", False): Cost(110.0, 0.95),

@@ -137,14 +137,16 @@ def identity_fields(plan: Plan) -> Mapping[str, str]:
     }
 
 
-def check_room(out: Path, processes: int, elsewhere: Sequence[Path]) -> None:
+def check_room(out: Path, processes: int, code: Sequence[Path]) -> None:
     """Raise ``UserError`` where ``out`` cannot be written or has too little room.
 
-    Neither may it lie in one of ``elsewhere``: the checkouts, which are never written to.
+    Neither may it lie in one of the directories ``code``, which are never written to.
     """
-    for place in elsewhere:
+    for place in code:
         if out.resolve().is_relative_to(place.resolve()):
-            raise UserError(f"{out}: lies in the checkout {place}; name another one with --out")
+            raise UserError(
+                f"{out}: lies in the code that runs, {place}; name another one with --out"
+            )
     existing = next(path for path in (out, *out.parents) if path.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         raise UserError(f"{existing}: cannot be written; name another directory with --out")

@@ -132,7 +132,7 @@ class PlainLines:
             self._say(f"{name}: finished after {took}")
         else:
             log = self._run.log(name)
-            self._say(f"{name}: FAILED after {took}: {outcome.problem}; see {log}")
+            self._say(f"{name}: {outcome.word} after {took}: {outcome.problem}; see {log}")
 
     def stopping(self, cause: str, running: Sequence[Job]) -> None:
         """A line that says which processes were told to end."""

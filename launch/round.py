@@ -99,7 +99,8 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     Raises ``UserError``, with nothing written below the output directory.
     """
     found = places(options)
-    check_room(found.out, len(draft.jobs), [found.checkout, *_roots_of(found.ajax_source)])
+    code = [place for place in (found.checkout, found.ajax_source) if place is not None]
+    check_room(found.out, len(draft.jobs), code)
     if "reference" in draft.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
     for name in (*draft.sides, *(["analysis"] if draft.comparisons else [])):
@@ -161,8 +162,8 @@ def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals
     """Say what became of every process and of what followed; the exit status."""
     layout = RunLayout(plan.out)
     for outcome in result.failed:
-        log = shown(layout.log(outcome.job.name))
-        say(f"FAILED {outcome.job.name}: {outcome.problem}; log: {log}")
+        name, log = outcome.job.name, shown(layout.log(outcome.job.name))
+        say(f"{outcome.word} {name}: {outcome.problem}; log: {log}")
     for fault in faults:
         say(f"FAILED {fault}")
     if result.not_started:
@@ -212,10 +213,6 @@ def _located(name: str) -> Path:
         return locate(name)
     except UserError:
         return Path(f"<{name} environment>/bin/python")
-
-
-def _roots_of(source: Path | None) -> list[Path]:
-    return [] if source is None else [source.parent]
 
 
 if __name__ == "__main__":

@@ -33,13 +33,22 @@ NOT_STARTED, NOT_FOUND = 126, 127
 class Outcome:
     """How one process ended; ``exit_code`` is 128 + signal for one that a signal ended.
 
-    ``problem`` says in words what was wrong, ``None`` for a process that did all of its work.
+    ``problem`` says in words what was wrong, ``None`` for a process that did all of its work;
+    ``stopped`` tells the launcher's doing from the process's own failure.
     """
 
     job: Job
     exit_code: int
     seconds: float
     problem: str | None = None
+    stopped: bool = False
+
+    @property
+    def word(self) -> str:
+        """``finished``, ``STOPPED`` or ``FAILED``."""
+        if self.problem is None:
+            return "finished"
+        return "STOPPED" if self.stopped else "FAILED"
 
 
 @dataclass(frozen=True)
@@ -185,27 +194,26 @@ class _Supervisor:
                 self._running.remove(each)
                 missing = [path for path in each.job.expected_files if not path.exists()]
                 code = exit_code(returned, sent=each.sent, complete=not missing)
-                self._end(each.job, code, each.begun, self._problem(code, each.sent, missing))
+                stopped = each.sent is not None
+                self._end(each.job, code, each.begun, self._problem(code, missing), stopped)
 
-    def _problem(
-        self, code: int, sent: signal.Signals | None, missing: Sequence[Path]
-    ) -> str | None:
-        if code and sent is not None:
-            return f"stopped by the launcher (exit code {code})"
+    def _problem(self, code: int, missing: Sequence[Path]) -> str | None:
         if code:
-            return f"{describe_exit(code)}"
+            return describe_exit(code)
         if missing:
             names = ", ".join(str(path.relative_to(self._layout.root)) for path in missing)
             return f"ended with 0 but left no {names}"
         return None
 
-    def _end(self, job: Job, code: int, begun: float, problem: str | None) -> None:
+    def _end(
+        self, job: Job, code: int, begun: float, problem: str | None, stopped: bool = False
+    ) -> None:
         try:
             write_atomic(self._layout.done(job.name), f"{code}\n")
         except OSError as error:
             done = self._layout.done(job.name).name
             problem = f"{problem or 'ended'}; {done} could not be written ({error.strerror})"
-        outcome = Outcome(job, code, time.monotonic() - begun, problem)
+        outcome = Outcome(job, code, time.monotonic() - begun, problem, stopped)
         self._outcomes.append(outcome)
         self._watcher.ended(outcome)
 

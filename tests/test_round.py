@@ -242,6 +242,7 @@ def test_stopping_the_launcher_stops_and_marks_its_processes(
     code, output = end(process)
     assert code == status
     assert f"{number.name}: SIGTERM to ref_s0, ref_s1" in output
+    assert "STOPPED ref_s0: ended by SIGTERM (exit code 143); log: " in output
     assert "never started: ajax" in output
     assert "comparison:" not in output
     assert "scan:" not in output
@@ -343,10 +344,10 @@ def test_a_missing_reference_checkout_is_one_line(tmp_path: Path, launch: Launch
     assert not (tmp_path / "out").exists()
 
 
-def test_the_output_never_lies_in_a_checkout(launch: Launch, ajax_root: Path) -> None:
+def test_the_output_never_lies_in_the_code_that_runs(launch: Launch, ajax_root: Path) -> None:
     code, output = end(launch(*AJAX_ALONE, "--out", str(ajax_root / "src" / "out")))
     assert (code, output.count("\n")) == (2, 1), output
-    assert "lies in the checkout" in output
+    assert "lies in the code that runs" in output
     assert not (ajax_root / "src" / "out").exists()
 
 

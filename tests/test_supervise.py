@@ -203,8 +203,8 @@ def test_a_stop_signal_ends_and_marks_every_process(
     assert f"{number.name}: SIGTERM to a b" in watcher.lines
     assert [each.name for each in result.not_started] == ["c"]
     assert not (tmp_path / "c.DONE").exists()
-    problem = "stopped by the launcher (exit code 143)"
-    assert {each.problem for each in result.outcomes} == {problem}
+    assert {each.problem for each in result.outcomes} == {"ended by SIGTERM (exit code 143)"}
+    assert {each.word for each in result.outcomes} == {"STOPPED"}
     assert not alive(pid(tmp_path, "a"))
 
 
