@@ -19,7 +19,7 @@ from analysis.statistics import (
     s2_curve,
     welch,
 )
-from analysis.windows import metric_at, side_windows, window_table, window_width
+from analysis.windows import SeedWindows, metric_at, side_windows, window_table, window_width
 from shared.protocol import LATE_ROWS, SIDE_KEY, SIDES, Side, s1_rows
 
 ENTROPY = "ent/action/mean"
@@ -81,7 +81,11 @@ def compare_sides(
     """Compute every statistic that the two sides' figures allow (protocol section 9)."""
     sides: dict[Side, SideData] = {"reference": reference, "ajax": ajax}
     width = window_width(sizes.every) if sizes.rows >= 2_000 else sizes.every
-    windows = {side: window_table(data, width) for side, data in sides.items()}
+    per_seed = {side: side_windows(data, width) for side, data in sides.items()}
+    windows = {
+        side: data.carried_windows if found is None else window_table(found)
+        for (side, data), found in zip(sides.items(), per_seed.values(), strict=True)
+    }
     curves = {side: _s2_curves(data) for side, data in sides.items()}
     s1 = _at_checkpoints("S1", sides, s1_rows(sizes.checkpoints, smoke=smoke))
     late = _at_checkpoints("LATE", sides, LATE_ROWS) if round_number == 3 else None
@@ -101,7 +105,7 @@ def compare_sides(
         },
         windows=windows,
         entropy=_entropy(windows),
-        entropy_tests=_entropy_tests(sides, width),
+        entropy_tests=_entropy_tests(per_seed),
         out_of_reach=_out_of_reach(sides, round_number, smoke, s1, late),
     )
 
@@ -174,8 +178,7 @@ def _entropy(windows: dict[Side, WindowTable | None]) -> tuple[EntropyWindow, ..
     )
 
 
-def _entropy_tests(sides: dict[Side, SideData], width: int) -> dict[int, Permutation]:
-    windows = {side: side_windows(data, width) for side, data in sides.items()}
+def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[int, Permutation]:
     reference, ajax = windows["reference"], windows["ajax"]
     if reference is None or ajax is None:
         return {}

@@ -5,7 +5,7 @@ Means of joined windows are weighted by the number of metric samples (protocol s
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,11 +44,9 @@ def seed_windows(records: Sequence[Record], width: int) -> SeedWindows:
 
 
 def _joined(group: Sequence[tuple[float, Record]]) -> dict[str, float]:
-    names = sorted({name for _, record in group for name in record.train})
-    values = {
-        name: _weighted((weight, record.train.get(name)) for weight, record in group)
-        for name in names
-    }
+    sampled = [(weight, record.train) for weight, record in group if weight > 0]
+    names = set[str]().union(*(train for _, train in sampled))
+    values = {name: _weighted(sampled, name) for name in names}
     found = {name: value for name, value in values.items() if value is not None}
     for name, scale in (
         (DERIVED_SCALE, derived_scale(found)),
@@ -59,16 +57,24 @@ def _joined(group: Sequence[tuple[float, Record]]) -> dict[str, float]:
     return found
 
 
-def _weighted(samples: Iterable[tuple[float, float | None]]) -> float | None:
-    usable = [(weight, value) for weight, value in samples if value is not None and weight > 0]
-    if not usable:
+def _weighted(
+    sampled: Sequence[tuple[float, Mapping[str, float | None]]], name: str
+) -> float | None:
+    """Mean of one metric; ``None`` without a sample, or where a sample is not finite.
+
+    A loop over two to five numbers: numpy's overhead per call would be ten times its cost.
+    """
+    total = weights = 0.0
+    only: float | None = None
+    for weight, train in sampled:
+        value = train.get(name)
+        if value is not None:
+            only = None if weights else value
+            total += weight * value
+            weights += weight
+    if not weights or not math.isfinite(total):
         return None
-    if any(not math.isfinite(value) for _, value in usable):
-        return None
-    if len(usable) == 1:
-        return usable[0][1]  # exactly as recorded
-    weights, values = zip(*usable, strict=True)
-    return float(np.average(values, weights=weights))
+    return total / weights if only is None else only  # one sample: exactly as recorded
 
 
 def side_windows(side: SideData, width: int) -> dict[int, SeedWindows] | None:
@@ -81,14 +87,11 @@ def side_windows(side: SideData, width: int) -> dict[int, SeedWindows] | None:
     return windows if windows and len(windows) == len(side.seeds) else None
 
 
-def window_table(side: SideData, width: int) -> WindowTable | None:
-    """(mean, lowest, highest seed) per window and metric, recomputed from records or carried.
+def window_table(windows: Mapping[int, SeedWindows]) -> WindowTable:
+    """(mean, lowest, highest seed) per window and metric; ``windows`` maps seeds to theirs.
 
     A metric that a seed lacks in a window is left out of that window.
     """
-    windows = side_windows(side, width)
-    if windows is None:
-        return side.carried_windows
     per_seed = list(windows.values())
     table: dict[int, dict[str, tuple[float, float, float]]] = {}
     for end in sorted(set.intersection(*(set(each) for each in per_seed))):
