@@ -48,6 +48,53 @@ def compare(session: nox.Session) -> None:
     run(session, "analysis", "-m", "analysis.compare", *session.posargs)
 
 
+def run_round(session: nox.Session, *options: str) -> None:
+    """Run ``launch.round``, which builds the sides' environments, in nox's own Python.
+
+    It stops its processes and notes how they ended before it goes: nox must not hurry it.
+    """
+    session.run(
+        *(sys.executable, "-m", "launch.round", *options, *session.posargs),
+        env={"PYTHONPATH": str(ROOT)},
+        external=True,
+        interrupt_timeout=None,
+        terminate_timeout=None,
+    )
+
+
+@nox.session(tags=["sides"])
+def port_check(session: nox.Session) -> None:
+    """Hold the reference side's CartPole against gymnax, step by step (10 s)."""
+    run(session, "ajax", "-m", "ajax_side.port_check", *session.posargs)
+
+
+@nox.session(tags=["sides"])
+def smoke(session: nox.Session) -> None:
+    """Run both sides at tiny widths, compare and check them: -- --round N (about 10 minutes)."""
+    default = (
+        [] if any(each.startswith("--round") for each in session.posargs) else ["--round", "1"]
+    )
+    run_round(session, "--smoke", *default)
+
+
+@nox.session(name="round-1", tags=["rounds"])
+def round_1(session: nox.Session) -> None:
+    """Run round 1, both sides as they are (hours); -- --dry-run shows the plan."""
+    run_round(session, "--round", "1")
+
+
+@nox.session(name="round-2", tags=["rounds"])
+def round_2(session: nox.Session) -> None:
+    """Run round 2, the expectations exchanged, and its pairs with round 1 (hours)."""
+    run_round(session, "--round", "2")
+
+
+@nox.session(name="round-3", tags=["rounds"])
+def round_3(session: nox.Session) -> None:
+    """Run round 3, five seeds, evaluated every 400 rows (hours)."""
+    run_round(session, "--round", "3")
+
+
 @nox.session(tags=["check"])
 def tests(session: nox.Session) -> None:
     """Run the tests; what follows -- goes to pytest."""
