@@ -5,6 +5,7 @@ Arrays of per-seed values have shape ``[seeds]``; evaluation means have shape
 undiscounted episode returns of CartPole, 0 to 500.
 """
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -120,8 +121,8 @@ def s2_curve(episodes: Iterable[Episode], checkpoints: Sequence[int]) -> list[fl
             episode = queue.popleft()
             last[episode.worker].append(episode.score)
         complete = len(last) == N_ENVS
-        means = [float(np.mean(last[worker])) for worker in range(N_ENVS)] if complete else []
-        curve.append(float(np.mean(means)) if complete else None)
+        means = [sum(scores) / len(scores) for scores in last.values()]
+        curve.append(math.fsum(means) / N_ENVS if complete else None)
     return curve
 
 
