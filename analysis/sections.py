@@ -1,5 +1,6 @@
 """Sections of the Markdown tables: each makes the lines of one section, or none."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from analysis.companions import disjoint_by_chance, fisher
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import DASH, integers, interval, markdown_table, number, p_value, span, yes
 from analysis.readings import read_round3, read_round3_as_first_written
+from analysis.replication import NEAR, beside_published
 from analysis.statistics import ranges_overlap
 from shared.metrics import TABLE_METRICS
 from shared.protocol import CAP_RETURN, CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
@@ -233,6 +235,39 @@ def companions(page: Page) -> list[str]:
         "",
         *markdown_table(head, rows),
     ]
+
+
+def replication(page: Page) -> list[str]:
+    """Where a run's windows lie beside the published ones of the same arm; not for tiny widths."""
+    lines: list[str] = []
+    if page.comparison.sizes.tiny:
+        return lines
+    for side, data in page.comparison.sides.items():
+        found = list(beside_published(data, page.comparison.windows[side]))
+        if not found:
+            continue
+        words = Counter(each.word for each in found)
+        lines += [
+            "",
+            f"{SIDE_LABEL[side]}, {data.arm}: of {len(found)} window means {words['inside']} lie "
+            f"inside the published seed range, {words['near']} within {NEAR:.0%} of it, "
+            f"{words['outside']} outside.",
+        ]
+        rows = [
+            [
+                str(each.rows),
+                f"`{each.metric}`",
+                interval((each.low, each.high), 4),
+                interval((each.published_low, each.published_high), 4),
+                f"{each.excess:.1%}",
+            ]
+            for each in found
+            if each.word != "inside"
+        ]
+        if rows:
+            head = ["window ends", "metric", "this run", "published", "outside by"]
+            lines += ["", *markdown_table(head, rows)]
+    return ["## Beside the published windows (not pre-registered)", *lines] if lines else []
 
 
 def windows(page: Page) -> list[str]:

@@ -190,6 +190,8 @@ def _size_checks(
             )
             if found != wanted
         ]
+        if side == "ajax" and own.seeds != chosen.seeds:
+            faults.append("the vmap layout over the seeds departs from the protocol")
         good = f"{own.rows} rows, every {own.every}, {own.episodes} episodes, seeds {own.seeds}"
         # A smoke run is held against its own arguments (protocol section 9).
         name = f"{SIDE_KEY[side]} sizes"

@@ -76,6 +76,7 @@ _COMMON: tuple[Section, ...] = (
     sections.companions,
     sections.evaluations,
     sections.s2_curves,
+    sections.replication,
     sections.windows,
     _out_of_reach,
     _checks,

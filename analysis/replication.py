@@ -1,0 +1,64 @@
+"""How a run's window means lie beside the published seed ranges of the same arm.
+
+Early training of the reference is nearly the same from machine to machine, so that its first
+windows tell whether a setup is right long before a round ends (protocol section 11).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analysis.data import SideData, WindowTable
+from analysis.published import load_windows
+from shared.metrics import TABLE_METRICS
+from shared.protocol import Side
+
+#: (side, arm) -> the published comparison whose windows are that arm's.
+PUBLISHED_ARMS: dict[tuple[Side, str], str] = {
+    ("reference", "stock"): "round1",
+    ("reference", "exact"): "pairE",
+    ("ajax", "stock"): "round1",
+    ("ajax", "literal"): "pairR",
+}
+#: A value this close to the published range, relative to its bound, counts as near.
+NEAR = 0.01
+#: Published window means are rounded to four decimals.
+ROUNDING = 5e-5
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One metric in one window: this run's seed range, and the published one."""
+
+    rows: int
+    metric: str
+    low: float
+    high: float
+    published_low: float
+    published_high: float
+
+    @property
+    def excess(self) -> float:
+        """How far a seed lies outside the published range, relative to the nearer bound."""
+        return max(
+            (self.published_low - self.low - ROUNDING) / (abs(self.published_low) or 1.0),
+            (self.high - self.published_high - ROUNDING) / (abs(self.published_high) or 1.0),
+            0.0,
+        )
+
+    @property
+    def word(self) -> str:
+        """``inside``, ``near`` (within 1 %) or ``outside``."""
+        return "inside" if self.excess == 0 else "near" if self.excess <= NEAR else "outside"
+
+
+def beside_published(side: SideData, windows: WindowTable | None) -> Iterator[Beside]:
+    """Every metric and window that both a run of full width and the publication have."""
+    comparison = PUBLISHED_ARMS.get((side.side, side.arm or ""))
+    if comparison is None or windows is None or side.published:
+        return
+    published = load_windows()[comparison][side.side]
+    for rows in sorted(set(windows) & set(published)):
+        for metric in TABLE_METRICS:
+            if metric in windows[rows] and metric in published[rows]:
+                _, low, high = windows[rows][metric]
+                yield Beside(rows, metric, low, high, *published[rows][metric][1:])
