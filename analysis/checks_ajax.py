@@ -69,7 +69,8 @@ def _config(config: Mapping[str, Any], sizes: Sizes) -> Check:
                 faults += compare_values({key: found}, {key: value})
     schedule = {
         "schedule.first_update_step": FIRST_UPDATE_ROW,
-        "schedule.first_update_tick": FIRST_UPDATE_ROW // N_ENVS,
+        # Ticks are numbered from 0: the one that brings the first row of an update.
+        "schedule.first_update_tick": (FIRST_UPDATE_ROW - 1) // N_ENVS,
         "schedule.total_updates": updates(sizes.rows),
         "n_envs": N_ENVS,
         "ring_rows": sizes.rows // N_ENVS,
