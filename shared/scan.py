@@ -110,7 +110,9 @@ def files_below(root: Path) -> Iterator[Path]:
     for directory, subdirectories, names in os.walk(root):
         subdirectories.sort()
         for name in sorted(names):
-            yield Path(directory) / name
+            # A link to a device would be read for ever.
+            if (path := Path(directory) / name).is_file():
+                yield path
 
 
 def main() -> int:
