@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import comb, sqrt
+from math import comb, isfinite, nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from shared.protocol import SIGNIFICANCE
 MAX_REGROUPINGS = 10_000
 #: Generator seed of drawn regroupings and bootstrap samples: a report must repeat to the digit.
 RESAMPLING_SEED = 20_261_003
+#: Regroupings evaluated at a time: bounds the memory at any number of seeds.
+_CHUNK = 1_000
 CONFIDENCE = 0.95
 POWER = 0.80
 
@@ -101,23 +104,25 @@ def permutation(reference: Floats, ajax: Floats) -> Permutation:
 
 def _regroupings(pooled: Floats, n: int, *, exact: bool) -> Iterator[tuple[Floats, Floats]]:
     """Regroupings as chunks of ([k, n], [k, m]) arrays."""
-    if exact:
-        first = _splits(len(pooled), n)
-        mask = np.ones((len(first), len(pooled)), dtype=bool)
-        np.put_along_axis(mask, first, False, axis=1)
-        yield pooled[first], np.broadcast_to(pooled, mask.shape)[mask].reshape(len(first), -1)
-        return
-    generator = np.random.default_rng(RESAMPLING_SEED)
-    for _ in range(10):
-        # 1,000 at a time bounds the memory at any number of seeds.
-        drawn = generator.permuted(np.tile(pooled, (MAX_REGROUPINGS // 10, 1)), axis=1)
-        yield drawn[:, :n], drawn[:, n:]
+    orders = _all_orders(len(pooled), n) if exact else _drawn_orders(len(pooled))
+    for start in range(0, len(orders), _CHUNK):
+        regrouped = pooled[orders[start : start + _CHUNK]]
+        yield regrouped[:, :n], regrouped[:, n:]
 
 
 @lru_cache(maxsize=16)
-def _splits(total: int, n: int) -> NDArray[np.intp]:
-    """All ways to pick ``n`` of ``total``, shape ``[splits, n]``."""
-    return np.array(list(combinations(range(total), n)), dtype=np.intp)
+def _all_orders(total: int, n: int) -> NDArray[np.intp]:
+    """All ways to pick ``n`` of ``total``, shape ``[splits, total]``: the picked, then the rest."""
+    everyone = range(total)
+    picked = combinations(everyone, n)
+    return np.array([[*some, *(each for each in everyone if each not in some)] for some in picked])
+
+
+@lru_cache(maxsize=1)
+def _drawn_orders(total: int) -> NDArray[np.unsignedinteger[Any]]:
+    """:data:`MAX_REGROUPINGS` random orders; one report tests many statistics of the same seeds."""
+    orders = np.tile(np.arange(total, dtype=np.min_scalar_type(total)), (MAX_REGROUPINGS, 1))
+    return np.random.default_rng(RESAMPLING_SEED).permuted(orders, axis=1)
 
 
 def _welch_interval(reference: Floats, ajax: Floats) -> tuple[float, float]:
@@ -144,25 +149,48 @@ def _hedges_interval(g: float, n: int, m: int) -> tuple[float, float]:
     def bound(probability: float) -> float:
         reach = abs(t) + 10 * sqrt(1 + t * t / df)
         root = optimize.brentq(
-            lambda centre: stats.nct.cdf(t, df, centre) - probability, -reach, reach, xtol=1e-10
+            lambda centre: _below(t, df, centre) - probability, -reach, reach, xtol=1e-10
         )
         return float(root) / scale * correction
 
     return bound(1 - tail), bound(tail)
 
 
+def _below(t: float, df: float, centre: float) -> float:
+    """P(T <= t) of the non-central t distribution, t not 0.
+
+    scipy 1.17 gives NaN at scattered points deep in the tail; beyond t of about 37, which sides
+    far apart do reach, also elsewhere, and takes seconds. There T = (Z + centre) / S is
+    integrated over the normal Z.
+    """
+    found = float(stats.nct.cdf(t, df, centre)) if abs(t) <= 30 else nan
+    if isfinite(found):
+        return found
+    nodes, weights = _normal_nodes()
+    least = np.maximum((nodes + centre) / t, 0.0)  # T is below t > 0 where S is at least this
+    above = float(weights @ stats.chi2.sf(df * least**2, df))
+    return above if t > 0 else 1 - above
+
+
+@lru_cache(maxsize=1)
+def _normal_nodes() -> tuple[Floats, Floats]:
+    """Nodes and weights of the expectation over a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    return nodes, weights / weights.sum()
+
+
 def _detectable(reference: Floats, ajax: Floats) -> float:
     """Smallest difference found with 80 % power: normal samples with the observed variances."""
-    parts = [np.var(sample, ddof=1) / len(sample) for sample in (reference, ajax)]
+    parts = [float(np.var(sample, ddof=1)) / len(sample) for sample in (reference, ajax)]
     error = sqrt(sum(parts))
     df = sum(parts) ** 2 / sum(
         part**2 / (len(sample) - 1) for part, sample in zip(parts, (reference, ajax), strict=True)
     )
-    critical = stats.t.ppf(1 - SIGNIFICANCE / 2, df)
+    critical = float(stats.t.ppf(1 - SIGNIFICANCE / 2, df))
 
     def shortfall(centre: float) -> float:
-        found = stats.nct.sf(critical, df, centre) + stats.nct.cdf(-critical, df, centre)
-        return float(found) - POWER
+        # Above the critical value is below its negative for the mirrored distribution.
+        return _below(-critical, df, -centre) + _below(-critical, df, centre) - POWER
 
     upper = critical + 2.0
     while shortfall(upper) < 0:
