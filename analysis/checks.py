@@ -132,7 +132,7 @@ def _windows(name: str, seed: SeedData) -> Check:
     faults, previous = [], 0
     for row in seed.records or ():
         trained, previous = row.updates > previous, row.updates
-        bad = [metric for metric, value in row.train.items() if value is None]
+        bad = [m for m, value in row.train.items() if value is None or not math.isfinite(value)]
         if trained and (bad or not row.train):
             faults.append(
                 f"row {row.rows}: {bad[0] if bad else 'no metric'} is not a finite number"

@@ -8,7 +8,7 @@ from analysis.data import SeedData
 from analysis.evidence import Evidence, ReferenceProcess
 from shared.configuration import reference_resolved
 from shared.launch_info import Revision
-from shared.protocol import N_ENVS, REFERENCE_COMMIT, updates
+from shared.protocol import MAX_EPISODE_STEPS, N_ENVS, REFERENCE_COMMIT, updates
 from shared.provenance import REFERENCE_ROOT
 from shared.records import Episode, check_episode
 
@@ -80,6 +80,11 @@ def _episodes(
     if done != updates(sizes.rows):
         faults.append(f"{done} of {updates(sizes.rows)} updates")
     flushed = timing.get("flush_episodes")
+    if seed.episodes is not None and flushed is not None:
+        # The flush steps each environment once more: onto the row of index rows / 16.
+        ended = sum(episode.row_last == sizes.rows // N_ENVS for episode in seed.episodes)
+        if ended != flushed:
+            faults.append(f"{ended} episodes end on the flushed row, timing.json says {flushed}")
     yield outcome(f"{name} finished", faults, f"flush recorded {flushed} episodes")
 
 
@@ -91,16 +96,20 @@ def episode_faults(episodes: tuple[Episode, ...], rows: int) -> list[str]:
         by_worker[episode.worker].append(episode)
         if fault := check_episode(episode):
             faults.append(f"worker {episode.worker}, row {episode.row_last}: {fault}")
-    for worker, finished in sorted(by_worker.items()):
+    for worker in range(N_ENVS):
         first_row = 0
-        for episode in sorted(finished, key=lambda each: each.row_last):
+        for episode in sorted(by_worker[worker], key=lambda each: each.row_last):
             # An episode of L steps has L + 1 rows: its reset row counts (protocol section 4).
             if episode.row_last != first_row + episode.length:
                 faults.append(f"worker {worker}: rows {first_row}..{episode.row_last} do not tile")
                 break
             first_row = episode.row_last + 1
-        # The flush may finish an episode on the row after the run's last (protocol section 5).
-        if first_row > rows // N_ENVS + 1:
-            faults.append(f"worker {worker}: {first_row} rows of {rows // N_ENVS}")
+        else:
+            # The flush may finish an episode on the row after the run's last (section 5).
+            left = rows // N_ENVS + 1 - first_row
+            if left < 0:
+                faults.append(f"worker {worker}: {first_row} rows of {rows // N_ENVS}")
+            if left > MAX_EPISODE_STEPS:
+                faults.append(f"worker {worker}: its last {left} rows hold no finished episode")
     unknown = set(by_worker) - set(range(N_ENVS))
     return faults + [f"worker {worker} is not one of {N_ENVS}" for worker in sorted(unknown)]

@@ -189,7 +189,7 @@ def _size_checks(
                 ("seeds", own.seeds, chosen.seeds),
             )
             if found != wanted
-        ]
+        ] + (["tiny widths"] if own.tiny and not chosen.tiny else [])
         if side == "ajax" and own.seeds != chosen.seeds:
             faults.append("the vmap layout over the seeds departs from the protocol")
         good = f"{own.rows} rows, every {own.every}, {own.episodes} episodes, seeds {own.seeds}"
