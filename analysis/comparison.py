@@ -89,7 +89,7 @@ def compare_sides(
     curves = {side: _s2_curves(data) for side, data in sides.items()}
     s1 = _at_checkpoints("S1", sides, s1_rows(sizes.checkpoints, smoke=smoke))
     late = _at_checkpoints("LATE", sides, LATE_ROWS) if round_number == 3 else None
-    s2 = _last_s2(curves, sizes)
+    s2 = _last_s2(curves, sides, sizes)
     return Comparison(
         title=title,
         round_number=round_number,
@@ -149,12 +149,15 @@ def _s2_curves(side: SideData) -> dict[int, Curve]:
     return curves
 
 
-def _last_s2(curves: dict[Side, dict[int, Curve]], sizes: Sizes) -> Statistic | None:
+def _last_s2(
+    curves: dict[Side, dict[int, Curve]], sides: dict[Side, SideData], sizes: Sizes
+) -> Statistic | None:
+    """S2 at the end, of the sides on which every seed has one."""
     values: dict[Side, Floats] = {}
     for side, seeds in curves.items():
         last = [curve[-1] for curve in seeds.values() if curve]
         found = [value for value in last if value is not None]
-        if found and len(found) == len(seeds):
+        if found and len(found) == len(sides[side].seeds):
             values[side] = np.array(found, dtype=np.float64)
     return _statistic("S2", (sizes.rows,), values) if values else None
 
