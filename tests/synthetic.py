@@ -9,7 +9,7 @@ sample count, gzipped records, commits in ``launch_info.txt`` only, final arrays
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,6 @@ class Plan:
     sides: tuple[str, ...] = ("reference", "ajax")
     level: Callable[[str, int, int], float] = some_level
     old: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def checkpoints(self) -> range:
@@ -312,7 +311,7 @@ def _reference_config(plan: Plan, seed: int) -> Json:
         },
         "enc": {"spaces": ".*", "simple": head},
         "dec": {"spaces": ".*", "simple": head},
-        **{name: head for name in ("rewhead", "conhead", "actor", "critic")},
+        **dict.fromkeys(("rewhead", "conhead", "actor", "critic"), head),
         "run": {
             "train_ratio": 512.0,
             "steps": float(plan.rows),
@@ -401,19 +400,25 @@ def save_final(path: Path, plan: Plan, counts: list[list[int]], sums: list[list[
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
+_MODEL = """
+stoch 32 blocks 8 enc_layers 3 dec_layers 3 rew_layers 1 con_layers 1 actor_layers 3
+critic_layers 3 bins 255 unimix 0.01 actor_unimix 0.01 free_nats 1.0 rec_scale 1.0 rew_scale 1.0
+con_scale 1.0 dyn_scale 1.0 rep_scale 0.1 actor_scale 1.0 critic_scale 1.0 repval_scale 0.3
+return_horizon 333.0 imag_horizon 15 lam 0.95 repval_lam 0.95 actent 0.0003 slowreg 1.0
+slow_rate 0.02 retnorm_rate 0.01 retnorm_limit 1.0 minstd 0.1 maxstd 1.0 learning_rate 4e-05
+agc 0.3 agc_pmin 0.001 beta1 0.9 beta2 0.999 eps 1e-20 warmup 1000 weight_decay 0.0
+"""
+
+
+def values(text: str) -> Json:
+    words = text.split()
+    return dict(zip(words[::2], map(json.loads, words[1::2]), strict=True))
+
+
 def _ajax_config(plan: Plan) -> Json:
     units, hidden, deter, classes = (16, 16, 64, 4) if plan.tiny else (64, 64, 512, 4)
     width = {"units": units, "hidden": hidden, "deter": deter, "classes": classes}
-    model: Json = {
-        **width,
-        **{"stoch": 32, "blocks": 8, "enc_layers": 3, "dec_layers": 3, "rew_layers": 1},
-        **{"con_layers": 1, "actor_layers": 3, "critic_layers": 3, "bins": 255, "unimix": 0.01},
-        **{"actor_unimix": 0.01, "free_nats": 1.0, "return_horizon": 333.0, "imag_horizon": 15},
-        **{"lam": 0.95, "repval_lam": 0.95, "actent": 0.0003, "slowreg": 1.0, "slow_rate": 0.02},
-        **{"retnorm_rate": 0.01, "retnorm_limit": 1.0, "minstd": 0.1, "maxstd": 1.0},
-        **{"learning_rate": 4e-05, "agc": 0.3, "agc_pmin": 0.001, "beta1": 0.9, "beta2": 0.999},
-        **{"eps": 1e-20, "warmup": 1000, "weight_decay": 0.0},
-    }
+    model = width | values(_MODEL)
     agent = {"train_ratio": 512, "batch_size": 16, "batch_length": 64, "replay_capacity": 5000000}
     given = {"env_id": "CartPole-v1", "model_size": "1m"}
     chosen: dict[str, int | None] = dict(width) if plan.tiny else dict.fromkeys(width)
@@ -427,7 +432,9 @@ def _ajax_config(plan: Plan) -> Json:
         "mode": "vmap",
         "jax": "0.7.2",
         "xla_flags": "",
-        "ajax_file": "<ajax-src>/ajax/__init__.py" if plan.old else "<site-packages>/ajax/__init__.py",
+        "ajax_file": "<ajax-src>/ajax/__init__.py"
+        if plan.old
+        else "<site-packages>/ajax/__init__.py",
     }
     if not plan.old:
         identity = {"ajax_commit": None, "ajax_dirty": None, "ajax_distribution": dict(RELEASE)}
