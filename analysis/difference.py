@@ -64,10 +64,8 @@ def equal(recorded: Any, recomputed: Any) -> bool:
     """Equality of two JSON leaves; whole numbers, text and truth values exactly."""
     if isinstance(recorded, bool) or isinstance(recomputed, bool):
         return recorded is recomputed
-    both = (recorded, recomputed)
-    if all(isinstance(each, int | float) for each in both) and not all(
-        isinstance(each, int) for each in both
-    ):
+    numbers = isinstance(recorded, int | float) and isinstance(recomputed, int | float)
+    if numbers and float in (type(recorded), type(recomputed)):
         return math.isclose(recorded, recomputed, rel_tol=RELATIVE)
     return bool(recorded == recomputed)
 

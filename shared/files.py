@@ -10,6 +10,7 @@ import json
 import math
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -72,20 +73,20 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_bytes(path: Path) -> bytes:
     """Content of ``path``, or of ``path`` + ``.gz`` unpacked where only that exists."""
-    packed = path if path.suffix == ".gz" else path.with_name(path.name + ".gz")
+    source = path
     try:
-        if path.suffix != ".gz" and path.exists():
-            return path.read_bytes()
-        with gzip.open(packed) as stream:
+        if path.suffix != ".gz":
+            if path.exists():
+                return path.read_bytes()
+            source = path.with_name(path.name + ".gz")
+        with gzip.open(source) as stream:
             return stream.read()
     except FileNotFoundError:
         raise RecordError(f"{path}: no such file; is this the directory of a run?") from None
     except IsADirectoryError:
-        raise RecordError(f"{path}: is a directory; expected a file") from None
-    except (OSError, EOFError) as error:
-        raise RecordError(
-            f"{packed if not path.exists() else path}: unreadable ({error}); restore the file"
-        ) from None
+        raise RecordError(f"{source}: is a directory; expected a file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{source}: unreadable ({error}); restore the file") from None
 
 
 def read_text(path: Path) -> str:
@@ -107,14 +108,21 @@ def exists(path: Path) -> bool:
     return find(path) is not None
 
 
+def _parse(text: str, path: Path, first_line: int) -> Any:
+    """JSON that begins at ``first_line`` of ``path``."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line, reason = first_line + error.lineno - 1, error.msg
+    except (ValueError, RecursionError):
+        # Python refuses numbers of thousands of digits and a thousand nested brackets.
+        line, reason = first_line, "a number too long or brackets too deep"
+    raise RecordError(f"{path}:{line}: not valid JSON ({reason}); restore the file")
+
+
 def read_json(path: Path) -> Any:
     """Parsed content of a JSON file. Raises :class:`RecordError` with the line number."""
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise RecordError(
-            f"{path}:{error.lineno}: not valid JSON ({error.msg}); restore the file"
-        ) from None
+    return _parse(read_text(path), path, 1)
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -137,12 +145,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise RecordError(
                 f"{path}:{number}: the last line is cut short; remove it or rerun this process"
             )
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RecordError(
-                f"{path}:{number}: not valid JSON ({error.msg}); restore the file"
-            ) from None
+        value = _parse(line.removesuffix("\n"), path, number)
         if not isinstance(value, dict):
             raise RecordError(f"{path}:{number}: expected an object; restore the file")
         yield number, value

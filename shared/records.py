@@ -145,6 +145,8 @@ def read_checkpoints(path: Path, kind: type[C], *, seed: int, every: int | None)
         where, at = f"{path}:{number}", row.rows
         if row.seed != seed:
             raise RecordError(f"{where}: seed {row.seed} in seed {seed}'s file")
+        if at <= 0:
+            raise RecordError(f"{where}: rows is {at}, expected a positive number")
         if at == previous:
             raise RecordError(f"{where}: checkpoint {at} is there twice; remove one line")
         if at < previous:
@@ -176,7 +178,7 @@ def side_of(record: Record) -> Side:
 
 def _migrate(row: dict[str, Any], where: str) -> dict[str, Any]:
     version = row.pop("format", 0)
-    if not isinstance(version, int) or not 0 <= version <= FORMAT:
+    if type(version) is not int or not 0 <= version <= FORMAT:
         raise RecordError(
             f"{where}: format {version!r} is unknown (this version reads 0 to {FORMAT}); "
             "update this project"
@@ -198,7 +200,7 @@ def _decode(
             continue
         try:
             values[name] = _convert(row[name], annotation)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise RecordError(
                 f"{where}: {name!r} is {row[name]!r}, expected {_describe(annotation)}"
             ) from None
@@ -214,7 +216,7 @@ def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
 
 
 def _convert(value: Any, annotation: Any) -> Any:
-    """``value`` as ``annotation``; raises ``TypeError`` or ``ValueError`` if it is not one."""
+    """``value`` as ``annotation``; raises if it is not one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
