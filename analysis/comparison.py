@@ -152,14 +152,24 @@ def _s2_curves(side: SideData) -> dict[int, Curve]:
 def _last_s2(
     curves: dict[Side, dict[int, Curve]], sides: dict[Side, SideData], sizes: Sizes
 ) -> Statistic | None:
-    """S2 at the end, of the sides on which every seed has one."""
+    """S2 at the last checkpoint that every seed has, of the sides on which every seed has one."""
+    by_rows = {
+        side: [
+            dict(zip((row.rows for row in each.evaluations), curves[side][each.seed], strict=False))
+            for each in data.seeds
+        ]
+        for side, data in sides.items()
+        if data.seeds and len(curves[side]) == len(data.seeds)
+    }
+    shared = set(sizes.checkpoints).intersection(*(s for each in by_rows.values() for s in each))
+    if not by_rows or not shared:
+        return None
     values: dict[Side, Floats] = {}
-    for side, seeds in curves.items():
-        last = [curve[-1] for curve in seeds.values() if curve]
-        found = [value for value in last if value is not None]
-        if found and len(found) == len(sides[side].seeds):
+    for side, seeds in by_rows.items():
+        found = [value for each in seeds if (value := each[max(shared)]) is not None]
+        if len(found) == len(seeds):
             values[side] = np.array(found, dtype=np.float64)
-    return _statistic("S2", (sizes.rows,), values) if values else None
+    return _statistic("S2", (max(shared),), values) if values else None
 
 
 def _entropy(windows: dict[Side, WindowTable | None]) -> tuple[EntropyWindow, ...]:

@@ -26,8 +26,11 @@ _ABSOLUTE = re.compile(
     # Not preceded by what makes it part of a URL, of a relative path or of a named root.
     rf"(?<![\w.~:/>\-])/(?:{_TOP_LEVEL})/[\w.@+\-]+"
     r"|\bfile:///?[\w.]+"
-    r"|(?<![\w])[A-Za-z]:\\{1,2}[\w.]+"
-    r"|(?<![\w/])~[\w.\-]*/[\w.]+"
+    r"|(?<![\w])[A-Za-z]:\\{1,2}\w[\w. \-]*\\{1,2}[\w.]+"
+)
+#: Also in text; three characters of noise in a binary file make one of these.
+_ABSOLUTE_IN_TEXT = re.compile(
+    _ABSOLUTE.pattern + r"|(?<![\w/])~[\w.\-]*/[\w.]+|(?<![\w])[A-Za-z]:\\{1,2}[\w.]+"
 )
 #: Harmless absolute paths that say nothing of a machine.
 _ALLOWED = re.compile(r"^/(?:dev/(?:null|stdout|stderr|shm)|usr/bin/env|bin/(?:sh|bash))$")
@@ -61,13 +64,19 @@ def local_names() -> dict[str, str]:
     }
 
 
-def scan_text(text: str, path: Path, names: dict[str, str]) -> Iterator[Finding]:
-    """Findings in one file's text; ``names`` maps forbidden words to their kind."""
+def scan_text(
+    text: str, path: Path, names: dict[str, str], *, binary: bool = False
+) -> Iterator[Finding]:
+    """Findings in one file's text; ``names`` maps forbidden words to their kind.
+
+    ``binary`` says that the text is what could be read in a binary file.
+    """
+    absolute = _ABSOLUTE if binary else _ABSOLUTE_IN_TEXT
     words = re.compile(
         "|".join(rf"(?<![\w]){re.escape(name)}(?![\w])" for name in names) or r"(?!)"
     )
     for number, line in enumerate(text.splitlines(), start=1):
-        for match in _ABSOLUTE.finditer(line):
+        for match in absolute.finditer(line):
             if not _ALLOWED.match(match[0]):
                 yield Finding(path, number, "absolute path", match[0])
         for match in words.finditer(line):
@@ -80,7 +89,7 @@ def scan_tree(
     """Findings in every file below ``root`` (or in the file ``root``), gzipped ones unpacked.
 
     Files with a suffix in ``skip_suffixes`` are left out (``.log``: a program's own output, not
-    kept). Bytes that are no text are read as Latin-1, so that names inside binary files count.
+    kept). Of binary files, those with a zero byte, the readable runs are searched.
     """
     forbidden = local_names() if names is None else names
     found: list[Finding] = []
@@ -89,11 +98,9 @@ def scan_tree(
             data = path.read_bytes()
             if path.suffix == ".gz":
                 data = gzip.decompress(data)
-            try:
-                text = data.decode()
-            except UnicodeDecodeError:
-                text = _printable(data)
-            found.extend(scan_text(text, path, forbidden))
+            binary = b"\0" in data
+            text = _printable(data) if binary else data.decode("utf-8", errors="replace")
+            found.extend(scan_text(text, path, forbidden, binary=binary))
     return found
 
 
