@@ -5,6 +5,7 @@ Everything is read once and without judgement; a file that is not there is ``Non
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import yaml
 from numpy.typing import NDArray
 
 from analysis.data import SideData
-from analysis.load import launches
+from analysis.load import launches, read_ajax_config
 from shared.configuration import flatten
 from shared.errors import RecordError
 from shared.files import exists, read_bytes, read_json_object, read_text
@@ -94,7 +95,7 @@ def _ajax(layout: RunLayout) -> AjaxProcess:
     directory = layout.ajax_dir
     return AjaxProcess(
         _exit_code(layout.done(AJAX_NAME)),
-        _object(directory / AJAX_CONFIG),
+        read_ajax_config(directory / AJAX_CONFIG),
         _object(directory / TIMING),
         _final(directory / AJAX_FINAL),
     )
@@ -135,6 +136,10 @@ def _final(path: Path) -> dict[str, NDArray[Any]] | None:
         with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as archive:
             known = set(FINAL_KEYS) <= set(archive.files)
             # The published rounds' keys are not known: what cannot be read is not guessed.
-            return {name: archive[name] for name in archive.files} if known else {}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+            final = {name: archive[name] for name in archive.files} if known else {}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordError(f"{path}: not a readable .npz file ({error}); restore it") from None
+    for name in FINAL_KEYS if final else ():
+        if final[name].shape[:1] != final["seeds"].shape:
+            raise RecordError(f"{path}: {name!r} does not hold one entry a seed; restore it")
+    return final

@@ -1,11 +1,11 @@
 """Reads one side of a run directory (protocol section 7) as far as its files allow."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from analysis.data import Missing, SeedData, SideData
-from shared.errors import UserError
+from shared.errors import RecordError, UserError
 from shared.files import exists, find, read_json_object
 from shared.launch_info import Launch, read_launches
 from shared.layout import (
@@ -31,6 +31,9 @@ _USES: dict[Side, dict[str, str]] = {
     },
     "ajax": {RECORDS: "training-metric windows, entropy overlap, S2 of Ajax"},
 }
+
+
+_AJAX_SECTIONS = ("run", "constructor", "dreamer_config", "agent_config", "schedule")
 
 
 def require_run(root: Path) -> None:
@@ -84,6 +87,29 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
     )
 
 
+def read_ajax_config(path: Path) -> dict[str, Any] | None:
+    """``ajax/config.json``, whose sections must be objects; ``None`` without the file."""
+    if not exists(path):
+        return None
+    config = read_json_object(path)
+    for section in _AJAX_SECTIONS:
+        if not isinstance(config.get(section, {}), dict):
+            raise RecordError(
+                f"{path}: {section!r} is not an object, as expected; restore the file"
+            )
+    return config
+
+
+def recorded_arguments(layout: RunLayout, side: Side) -> tuple[Path, Mapping[str, Any]]:
+    """The file in which a process of ``side`` recorded its arguments, and these; empty without."""
+    if side == "ajax":
+        path = layout.ajax_dir / AJAX_CONFIG
+        return path, (read_ajax_config(path) or {}).get("run", {})
+    seeds = layout.seeds("reference")
+    path = layout.reference_dir(seeds[0] if seeds else 0) / REFERENCE_ARGUMENTS
+    return path, read_json_object(path) if exists(path) else {}
+
+
 def source_of(root: Path) -> str:
     """The location of a run as tables record it: never an absolute path."""
     return Roots(repo=REPO).record(root)
@@ -109,12 +135,7 @@ def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
 
 def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
     """The arm that ran: what its process recorded, else the launch, else whether it was patched."""
-    if side == "ajax":
-        path = layout.ajax_dir / AJAX_CONFIG
-        recorded = read_json_object(path).get("run", {}) if exists(path) else {}
-    else:
-        path = layout.reference_dir(seeds[0]) / REFERENCE_ARGUMENTS
-        recorded = read_json_object(path) if exists(path) else {}
+    _, recorded = recorded_arguments(layout, side)
     if isinstance(recorded.get("arm"), str):
         return str(recorded["arm"])
     for launch in reversed(launches(layout.root)):

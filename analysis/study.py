@@ -11,13 +11,12 @@ from analysis.checks_reference import reference_checks
 from analysis.comparison import Comparison, compare_sides
 from analysis.data import SideData
 from analysis.evidence import Evidence, gather
-from analysis.load import launches, load_side, require_run
+from analysis.load import launches, load_side, recorded_arguments, require_run
 from analysis.published import PAIRINGS, load_round, load_statistics, published_side
 from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError
-from shared.files import exists, read_json_object
 from shared.launch_info import Revision
-from shared.layout import AJAX_CONFIG, REFERENCE_ARGUMENTS, RunLayout
+from shared.layout import RunLayout
 from shared.protocol import (
     AJAX_PUBLISHED_COMMIT,
     AJAX_RELEASE,
@@ -133,7 +132,6 @@ def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
 
 def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
     """What the processes of ``side`` recorded of their arguments, else what the launch did."""
-    layout = RunLayout(root)
     own: dict[str, Any] = {}
     for launch in launches(root):
         if side in launch.sides:
@@ -143,16 +141,14 @@ def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
             )
             own["rows"], own["every"] = launch.number("rows"), launch.number("every")
             own["episodes"] = launch.number("episodes")
-    if side == "ajax":
-        path, keys = layout.ajax_dir / AJAX_CONFIG, ("rows", "log_every", "eval_episodes", "tiny")
-        found = read_json_object(path).get("run", {}) if exists(path) else {}
-    else:
-        present = layout.seeds("reference")
-        path = layout.reference_dir(present[0] if present else 0) / REFERENCE_ARGUMENTS
-        keys = ("rows", "eval_every", "eval_episodes", "tiny")
-        found = read_json_object(path) if exists(path) else {}
-    names = ("rows", "every", "episodes", "tiny")
-    return own | {name: found[key] for name, key in zip(names, keys, strict=True) if key in found}
+    path, found = recorded_arguments(RunLayout(root), side)
+    every = "log_every" if side == "ajax" else "eval_every"
+    for name, key in {"rows": "rows", "every": every, "episodes": "eval_episodes"}.items():
+        if key in found:
+            own[name] = found[key]
+            if type(own[name]) is not int or own[name] < 1:
+                raise UserError(f"{path}: {key} is {own[name]!r}, expected a positive whole number")
+    return own | ({"tiny": found["tiny"] is True} if "tiny" in found else {})
 
 
 def _load(request: Request, side: Side, sizes: Sizes) -> SideData:
