@@ -86,7 +86,8 @@ def read_bytes(path: Path) -> bytes:
     except IsADirectoryError:
         raise RecordError(f"{source}: is a directory; expected a file") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise RecordError(f"{source}: unreadable ({error}); restore the file") from None
+        reason = getattr(error, "strerror", None) or error  # without the path once more
+        raise RecordError(f"{source}: unreadable ({reason}); restore the file") from None
 
 
 def read_text(path: Path) -> str:

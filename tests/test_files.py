@@ -1,0 +1,378 @@
+"""Files are replaced in one step, lines are on disk when written, and damage is one line."""
+
+import errno
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import RecordError
+from shared.files import (
+    JsonlWriter,
+    dump_json,
+    dump_line,
+    exists,
+    gzip_bytes,
+    plain,
+    read_bytes,
+    read_json,
+    read_json_object,
+    read_jsonl,
+    read_text,
+    write_atomic,
+    write_json,
+)
+from shared.provenance import REPO
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.text(max_size=5), json_values, max_size=4)
+
+
+def message(path: Path, *, json_lines: bool = True) -> str:
+    """The one line that reading ``path`` ends in."""
+    with pytest.raises(RecordError) as caught:
+        list(read_jsonl(path)) if json_lines else read_json(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.replace(str(path.parent) + os.sep, "")
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file.txt"
+    write_atomic(path, "first ä\n")
+    assert path.read_bytes() == "first ä\n".encode()
+    write_atomic(path, b"\x00second")
+    assert path.read_bytes() == b"\x00second"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_written_file_is_as_readable_as_any_other(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        write_atomic(tmp_path / "file", "text")
+        assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+        assert os.umask(0o022) == 0o022, "the umask is as it was"
+    finally:
+        os.umask(mask)
+
+
+def out_of_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "os.replace", "os.chmod"])
+def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch, step) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, {"old": 1})
+    before = path.read_bytes()
+    monkeypatch.setattr(step, out_of_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_json(path, {"new": 2})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("value", [{"a": object()}, {"a": {1, 2}}, {"a": b"bytes"}, {"a": 1j}])
+def test_a_value_that_json_lacks_leaves_the_old_file(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, {"old": 1})
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        write_json(path, value)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def as_another_user(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run ``program`` as a user whom permissions bind; the superuser may write anywhere."""
+    drop = "import os\nif os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
+    return subprocess.run(
+        [sys.executable, "-B", "-c", PRELUDE + drop + program, *map(str, arguments)],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# Imported before the user is dropped, who may not be able to read this checkout.
+PRELUDE = (
+    "import sys\nfrom pathlib import Path\n"
+    "from shared.files import JsonlWriter, read_bytes, write_atomic\n"
+    "from shared.errors import RecordError\n"
+)
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_old_file(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    path = folder / "file"
+    path.write_text("old")
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    folder.chmod(0o555)
+    try:
+        done = as_another_user("write_atomic(Path(sys.argv[1]), 'new')", path)
+    finally:
+        folder.chmod(0o755)
+    assert "PermissionError" in done.stderr
+    assert path.read_text() == "old"
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_file_out_of_reach_of_the_user_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("secret")
+    path.chmod(0)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    program = (
+        "try: read_bytes(Path(sys.argv[1]))\nexcept RecordError as error: print(error)\n"
+        "else: print('read')"
+    )
+    done = as_another_user(program, path)
+    assert done.stdout == f"{path}: unreadable (Permission denied); restore the file\n", done.stderr
+
+
+# --- values ---------------------------------------------------------------------------------
+
+
+def naive_plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: naive_plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [naive_plain(item) for item in value]
+    return None if value in (math.inf, -math.inf) or value != value else value
+
+
+@given(json_values)
+def test_what_is_written_reads_back_with_null_for_what_is_no_number(value: object) -> None:
+    assert json.loads(dump_json(value), parse_constant=pytest.fail) == naive_plain(value)
+    line = dump_line({"value": value})
+    assert line.count("\n") == 1 and line.endswith("\n")
+    assert json.loads(line, parse_constant=pytest.fail) == {"value": naive_plain(value)}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.float64("nan"), None),
+        (np.int64(3), 3),
+        (np.bool_(True), True),
+        (np.array([[1.0, np.inf], [2.0, 3.0]]), [[1.0, None], [2.0, 3.0]]),
+        ((1, (2.0, -math.inf)), [1, [2.0, None]]),
+        ({1: np.arange(2)}, {"1": [0, 1]}),
+    ],
+)
+def test_numpys_values_are_written_as_plain_ones(value: object, expected: object) -> None:
+    found = plain(value)
+    assert found == expected
+    assert json.loads(json.dumps(found, allow_nan=False)) == expected
+
+
+# --- JSON lines -----------------------------------------------------------------------------
+
+
+@given(rows=st.lists(objects, max_size=5), packed=st.booleans())
+def test_lines_read_back_with_their_numbers_plain_or_gzipped(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], packed: bool
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "rows.jsonl"
+    with JsonlWriter(path) as writer:
+        for row in rows:
+            writer.write(row)
+    if packed:
+        path.with_name("rows.jsonl.gz").write_bytes(gzip_bytes(path.read_bytes()))
+        path.unlink()
+    expected = [naive_plain(row) for row in rows]
+    assert list(read_jsonl(path)) == list(enumerate(expected, start=1))
+
+
+def test_every_line_is_on_disk_when_write_returns(tmp_path: Path, monkeypatch) -> None:
+    path, synced = tmp_path / "rows.jsonl", []
+    monkeypatch.setattr("os.fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    with JsonlWriter(path) as writer:
+        for number in range(3):
+            writer.write({"n": number})
+            assert [row["n"] for _, row in read_jsonl(path)] == list(range(number + 1))
+            assert synced[-1] == path.stat().st_size
+    assert len(synced) == 3
+    with JsonlWriter(path) as writer:
+        writer.write({"n": 3})
+    assert [row["n"] for _, row in read_jsonl(path)] == [0, 1, 2, 3]
+
+
+def test_a_value_that_json_lacks_leaves_the_lines_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with JsonlWriter(path) as writer:
+        writer.write({"n": 1})
+        with pytest.raises(TypeError):
+            writer.write({"n": object()})
+        writer.write({"n": 2})
+    assert [row["n"] for _, row in read_jsonl(path)] == [1, 2]
+
+
+def test_lines_before_a_full_disk_stay_readable(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    program = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "writer = JsonlWriter(Path(sys.argv[1]))\n"
+        "for number in range(1000): writer.write({'number': number, 'text': 'x' * 40})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", PRELUDE + program, str(path)],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    found = []
+    with pytest.raises(RecordError, match=r"rows\.jsonl:\d+: the last line is cut short"):
+        for number, row in read_jsonl(path):
+            assert row == {"number": number - 1, "text": "x" * 40}
+            found.append(row)
+    size = len(dump_line(found[0]))
+    # Nothing of what fitted is lost; numbers from 10 on take a digit more.
+    assert len(found) == (1000 + 10) // (size + 1)
+
+
+# --- damage ---------------------------------------------------------------------------------
+
+GOOD = b'{"a": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (GOOD + b'{"a": 2', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b'{"a": 2}', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b"not json\n" + GOOD, "rows.jsonl:2: not valid JSON"),
+        (GOOD + GOOD + b'{"a": }\n', "rows.jsonl:3: not valid JSON"),
+        (GOOD + b"\n" + GOOD, "rows.jsonl:2: not valid JSON"),
+        (b"[1, 2]\n", "rows.jsonl:1: expected an object"),
+        (GOOD + b"null\n", "rows.jsonl:2: expected an object"),
+        (GOOD + b'{"a": ' + b"1" * 5_000 + b"}\n", "rows.jsonl:2: not valid JSON (a number too"),
+        (GOOD + b'{"a": ' + b"[" * 100_000 + b"\n", "rows.jsonl:2: not valid JSON (a number too"),
+        (GOOD + b'{"a": "\xff"}\n', "rows.jsonl: is not UTF-8 text (byte 16)"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_damaged_lines_are_named(tmp_path: Path, content, expected, packed) -> None:
+    path = tmp_path / "rows.jsonl"
+    if packed:
+        path.with_name("rows.jsonl.gz").write_bytes(gzip_bytes(content))
+    else:
+        path.write_bytes(content)
+    assert message(path).startswith(expected)
+
+
+def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD * 3 + b"damage\n")
+    rows = read_jsonl(path)
+    assert [next(rows)[0] for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(RecordError):
+        next(rows)
+
+
+def archives() -> dict[str, bytes]:
+    whole = gzip_bytes(b"".join(b'{"a": %d}\n' % number for number in range(3_000)))
+    return {
+        "cut short": whole[: len(whole) // 2],
+        "no archive": b"this is not gzip\n",
+        "damaged header": b"\x1f\x8b\xff" + whole[3:],
+        "damaged stream": whole[:20] + bytes([whole[20] ^ 0xFF]) + whole[21:],
+        "damaged inside": whole[:4_000] + b"\xff" * 50 + whole[4_050:],
+        "wrong checksum": whole[:-6] + b"\x00\x01" + whole[-4:],
+        "trailing rubbish": whole + b"rubbish",
+        "empty": b"",
+    }
+
+
+@pytest.mark.parametrize("kind", archives())
+def test_damaged_archives_are_named(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    content = archives()[kind]
+    path.with_name("rows.jsonl.gz").write_bytes(content)
+    if kind == "empty":
+        assert list(read_jsonl(path)) == []  # as an empty plain file: no lines
+    else:
+        assert message(path).startswith("rows.jsonl.gz: unreadable (")
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    assert message(tmp_path / "rows.jsonl").startswith("rows.jsonl: no such file")
+    (tmp_path / "rows.jsonl.gz").mkdir()
+    assert message(tmp_path / "rows.jsonl").startswith("rows.jsonl.gz: is a directory")
+    (tmp_path / "rows.jsonl").mkdir()
+    assert message(tmp_path / "rows.jsonl").startswith("rows.jsonl: is a directory")
+    (tmp_path / "file").write_text("")
+    assert message(tmp_path / "file" / "rows.jsonl").startswith("rows.jsonl.gz: unreadable (Not a")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"a": 1,\n "b": }\n', "x.json:2: not valid JSON"),
+        ("", "x.json:1: not valid JSON"),
+        ("[" * 100_000, "x.json:1: not valid JSON (a number too long or brackets too deep)"),
+    ],
+)
+def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content, expected) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    assert message(path, json_lines=False).startswith(expected)
+
+
+def test_a_document_that_must_be_an_object(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_json(path, {"a": [1]})
+    assert read_json_object(path) == {"a": [1]}
+    write_json(path, [1])
+    with pytest.raises(RecordError, match=r"x\.json: expected a JSON object, found list"):
+        read_json_object(path)
+
+
+# --- plain and gzipped siblings -------------------------------------------------------------
+
+
+def test_the_plain_file_comes_before_its_archive(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    assert not exists(path)
+    path.with_name("x.txt.gz").write_bytes(gzip_bytes(b"packed"))
+    assert exists(path)
+    assert (read_text(path), read_text(path.with_name("x.txt.gz"))) == ("packed", "packed")
+    path.write_text("plain")
+    assert (read_bytes(path), read_text(path.with_name("x.txt.gz"))) == (b"plain", "packed")
+
+
+@given(st.binary(max_size=300))
+def test_archives_of_equal_content_are_equal_bytes_without_name_or_time(data: bytes) -> None:
+    packed = gzip_bytes(data)
+    assert gzip.decompress(packed) == data
+    assert packed == gzip_bytes(bytes(data))
+    assert packed[3] & 0x08 == 0, "no file name"
+    assert packed[4:8] == bytes(4), "no time"
