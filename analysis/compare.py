@@ -121,9 +121,11 @@ def _expected(options: argparse.Namespace) -> ExpectedAjax:
 def output_directory(options: argparse.Namespace) -> Path:
     """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
     roots = {root for root in (options.ref_root, options.ajax_root) if root}
-    directories = [root for root in roots if not root.startswith("published")]
+    directories = [root for root in roots if Source.parse(root, options.round).directory]
     chosen = options.out or options.root or (directories[0] if len(directories) == 1 else None)
-    if chosen is None or (not options.out and str(chosen).startswith("published")):
+    if chosen is None or (
+        not options.out and Source.parse(str(chosen), options.round).directory is None
+    ):
         raise UserError("two sources and no place to write; give --out DIR")
     path = Path(chosen)
     existing = next(each for each in (path, *path.absolute().parents) if each.exists())

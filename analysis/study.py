@@ -55,8 +55,8 @@ class Source:
         word, _, number = text.partition(":")
         if word != "published":
             return cls(directory=Path(text))
-        if number and not number.isdigit():
-            raise UserError(f"{text}: write 'published' or 'published:N' with N in 1, 2, 3")
+        if number and number not in map(str, ROUNDS):
+            raise UserError(f"{text}: write 'published' or 'published:N'; published are 1, 2 and 3")
         return cls(published_round=int(number or default_round))
 
 
