@@ -7,15 +7,18 @@ there is one.
 import argparse
 import contextlib
 import getpass
-import gzip
+import io
 import os
 import platform
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import EXIT_NO, UserError, run_command
+from shared.files import read_bytes
 
 #: First components of absolute paths on the systems that people run this on.
 _TOP_LEVEL = (
@@ -24,7 +27,7 @@ _TOP_LEVEL = (
 )
 _ABSOLUTE = re.compile(
     # Not preceded by what makes it part of a URL, of a relative path or of a named root.
-    rf"(?<![\w.~:/>\-])/(?:{_TOP_LEVEL})/[\w.@+\-]+"
+    rf"(?<![\w.~/>\-])/(?:{_TOP_LEVEL})(?:/[\w.@+\-]+)+"
     r"|\bfile:///?[\w.]+"
     r"|(?<![\w])[A-Za-z]:\\{1,2}\w[\w. \-]*\\{1,2}[\w.]+"
 )
@@ -86,7 +89,7 @@ def scan_text(
 def scan_tree(
     root: Path, *, names: dict[str, str] | None = None, skip_suffixes: Sequence[str] = ()
 ) -> list[Finding]:
-    """Findings in every file below ``root`` (or in the file ``root``), gzipped ones unpacked.
+    """Findings in every file below ``root`` (or in the file ``root``), .gz and .npz unpacked.
 
     Files with a suffix in ``skip_suffixes`` are left out (``.log``: a program's own output, not
     kept). Of binary files, those with a zero byte, the readable runs are searched.
@@ -95,18 +98,29 @@ def scan_tree(
     found: list[Finding] = []
     for path in files_below(root):
         if path.suffix not in skip_suffixes:
-            data = path.read_bytes()
-            if path.suffix == ".gz":
-                data = gzip.decompress(data)
+            data = _unpacked(read_bytes(path))
             binary = b"\0" in data
             text = _printable(data) if binary else data.decode("utf-8", errors="replace")
             found.extend(scan_text(text, path, forbidden, binary=binary))
     return found
 
 
+def _unpacked(data: bytes) -> bytes:
+    """The members of a zip archive, which an .npz file is, one after the other; else ``data``."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return b"\0".join(archive.read(name) for name in archive.namelist())
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError):
+        return data  # damaged, or packed in a way of its own: what it says as it stands
+
+
 def _printable(data: bytes) -> str:
-    """Runs of at least 6 printable ASCII characters, a line each: what a binary file says."""
-    return "\n".join(run.decode() for run in re.findall(rb"[\x20-\x7e]{6,}", data))
+    """Runs of at least 6 printable ASCII characters, a line each: what a binary file says.
+
+    Characters may be one byte wide, or two or four as in numpy's arrays of text.
+    """
+    wide = rb"|".join(rb"(?:[\x20-\x7e]%s){6,}" % (rb"\0" * zeros) for zeros in (3, 1, 0))
+    return "\n".join(run.replace(b"\0", b"").decode() for run in re.findall(wide, data))
 
 
 def files_below(root: Path) -> Iterator[Path]:
