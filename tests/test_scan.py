@@ -39,13 +39,13 @@ def texts(text: str, names: dict[str, str] | None = None) -> list[str]:
         ("see /tmp" + "/x1", "/tmp" + "/x1"),
         ("/root" + "/.cache/jax", "/root" + "/.cache/jax"),
         ("/Users" + "/jane/runs", "/Users" + "/jane/runs"),
-        ("/usr" + "/lib/python3.11/json.py", "/usr" + "/lib/python3.11/json.py"),
+        ("/us" + "r/lib/python3.11/json.py", "/us" + "r/lib/python3.11/json.py"),
         ("/var" + "/folders/zz", "/var" + "/folders/zz"),
         ("/mnt" + "/data", "/mnt" + "/data"),
         ("C:" + "\\Users\\jane", "C:" + "\\Users\\jane"),
         ("d:" + "\\runs", "d:" + "\\runs"),
         ('"C:' + '\\\\Users\\\\jane"', "C:" + "\\\\Users\\\\jane"),
-        ("C:" + "/Users/jane/runs", "/Users" + "/jane/runs"),
+        ("C:/" + "Users/jane/runs", "/Users" + "/jane/runs"),
         ("file:" + "///srv/x", "file:" + "///srv"),
         ("~jane" + "/runs", "~jane" + "/runs"),
         ("cd ~" + "/runs", "~" + "/runs"),
@@ -198,7 +198,7 @@ def test_left_out_suffixes_links_and_pipes(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(HOME + "/runs\n")
     (tmp_path / "b.md").write_text("fine\n")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "device").symlink_to("/dev" + "/zero")
     os.mkfifo(tmp_path / "pipe")
     assert [path.name for path in files_below(tmp_path)] == ["a.log", "b.md"]
     assert scan_tree(tmp_path, names={}, skip_suffixes=[".log"]) == []
