@@ -250,25 +250,21 @@ def many_seeds(side: Side, count: int) -> SideData:
     ]
     seeds = []
     for seed in range(count):
-        means = zip(grid, generator.uniform(9, 500, len(grid)).tolist(), strict=True)
+        means = generator.uniform(9, 500, len(grid)).tolist()
         picked = generator.integers(0, len(windows), len(grid)).tolist()
         episodes: list[Episode] = []
         for worker in range(N_ENVS if side == "reference" else 0):
             ends = np.cumsum(generator.integers(20, 140, 18) + 1) - 1
             episodes += [Episode(seed, worker, int(end), 80, 80.0, True) for end in ends]
-        seeds.append(
-            SeedData(
-                seed,
-                tuple(
-                    evaluation(at, mean, seed=seed) for at, mean in zip(grid, means, strict=True)
-                ),
-                tuple(
-                    record(at, windows[index], seed=seed, side=side, s2_logged=50.0)
-                    for at, index in zip(grid, picked, strict=True)
-                ),
-                tuple(episodes) if side == "reference" else None,
-            )
+        evaluations = tuple(
+            evaluation(at, mean, seed=seed) for at, mean in zip(grid, means, strict=True)
         )
+        records = tuple(
+            record(at, windows[index], seed=seed, side=side, s2_logged=50.0)
+            for at, index in zip(grid, picked, strict=True)
+        )
+        found = tuple(episodes) if side == "reference" else None
+        seeds.append(SeedData(seed, evaluations, records, found))
     return SideData(side, "made", tuple(seeds))
 
 

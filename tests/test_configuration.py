@@ -87,12 +87,12 @@ def test_resolved_values_hold_every_override_and_what_stays_at_its_default(
 def test_resolved_values_of_ajax_are_those_of_the_protocol(tiny: bool) -> None:
     text = (
         "stoch 32 blocks 8 enc_layers 3 dec_layers 3 rew_layers 1 con_layers 1 actor_layers 3 "
-        "critic_layers 3 bins 255 unimix 0.01 actor_unimix 0.01 free_nats 1 return_horizon 333 "
-        "imag_horizon 15 rec_scale 1 rew_scale 1 con_scale 1 dyn_scale 1 rep_scale 0.1 actor_scale 1 "
-        "critic_scale 1 repval_scale 0.3 lam 0.95 repval_lam 0.95 actent 3e-4 slowreg 1 slow_rate 0.02 "
-        "retnorm_rate 0.01 retnorm_limit 1 minstd 0.1 maxstd 1 learning_rate 4e-5 agc 0.3 "
-        "agc_pmin 1e-3 beta1 0.9 beta2 0.999 eps 1e-20 warmup 1000 train_ratio 512 batch_size 16 "
-        "batch_length 64 replay_capacity 5e6"
+        "critic_layers 3 bins 255 unimix 0.01 actor_unimix 0.01 free_nats 1 rec_scale 1 "
+        "rew_scale 1 con_scale 1 dyn_scale 1 rep_scale 0.1 actor_scale 1 critic_scale 1 "
+        "repval_scale 0.3 return_horizon 333 imag_horizon 15 lam 0.95 repval_lam 0.95 actent "
+        "3e-4 slowreg 1 slow_rate 0.02 retnorm_rate 0.01 retnorm_limit 1 minstd 0.1 maxstd 1 "
+        "learning_rate 4e-5 agc 0.3 agc_pmin 1e-3 beta1 0.9 beta2 0.999 eps 1e-20 warmup 1000 "
+        "train_ratio 512 batch_size 16 batch_length 64 replay_capacity 5e6"
     ).split()
     expected = dict(zip(text[::2], map(float, text[1::2]), strict=True))
     found = ajax_resolved(tiny=tiny)
