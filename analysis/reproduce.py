@@ -4,19 +4,19 @@ import argparse
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.difference import json_differences, unified
+from analysis.difference import ABSENT, Difference, json_differences, unified
 from analysis.documents import Documents, of_pairs, of_study
-from analysis.formats import text_table
+from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
 from analysis.published_table import Row, published_rows
 from analysis.study import Study
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.files import read_json, read_text
+from shared.files import plain, read_json, read_json_object, read_text
 from shared.provenance import REPO
 
 RESULTS = REPO / "results"
@@ -34,15 +34,28 @@ EPILOG = """\
 exit status: 0 everything is equal; 1 something differs; 2 bad input."""
 
 
+@dataclass
+class Compared:
+    """Documents compared, lines that say what differs, and numbers that no raw file gives."""
+
+    documents: int = 0
+    differences: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One directory's recomputed documents, and how they differ from the recorded ones."""
 
     name: str
     documents: Documents
-    compared: int
-    differences: list[str]
+    compared: Compared
     notes: list[str]
+
+    @property
+    def differences(self) -> list[str]:
+        """Lines that say what differs."""
+        return self.compared.differences
 
 
 def parser() -> argparse.ArgumentParser:
@@ -66,56 +79,74 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def compare_documents(
-    documents: Mapping[str, str], directory: Path, *, own: bool
-) -> tuple[int, list[str]]:
-    """Number of documents compared, and lines that say what differs from ``directory``.
+def compare_documents(documents: Mapping[str, str], directory: Path, *, own: bool) -> Compared:
+    """Compare recomputed documents with those in ``directory``.
 
     In this project's own results every document must be equal; in a foreign tree, whose tables
     look different, the numbers that both have.
     """
-    compared, lines = 0, []
+    result = Compared()
     for name, recomputed in documents.items():
         path = directory / name
         if not path.exists():
             if own:
-                lines.append(f"{path}: is missing; restore it")
+                result.differences.append(f"{path}: is missing; restore it")
             continue
         if not own and path.suffix != ".json":
             continue
-        compared += 1
+        result.documents += 1
+        if not own:
+            _compare_numbers(read_json_object(path), json.loads(recomputed), path, result)
+            continue
         recorded = read_text(path)
         if path.suffix == ".json":
-            found = _json_lines(read_json(path), json.loads(recomputed), path, own=own)
-            lines += found + (unified(recorded, recomputed, str(path)) if found and own else [])
+            found = [
+                _line(path, each)
+                for each in json_differences(read_json(path), json.loads(recomputed))
+            ]
+            diff = unified(recorded, recomputed, str(path)) if found else []
+            result.differences += found + diff
         elif recorded != recomputed:
-            lines += unified(recorded, recomputed, str(path))
-    return compared, lines
+            result.differences += unified(recorded, recomputed, str(path))
+    return result
 
 
 #: Sentences about the checks and the sources differ between trees by design.
 _NOT_NUMBERS = ("checks", "checks_failed", "sources", "arms", "out_of_reach", "format", "reading")
 
 
-def _json_lines(recorded: Any, recomputed: Any, path: Path, *, own: bool) -> list[str]:
-    if not own:
-        recorded, recomputed = (
-            {key: value for key, value in each.items() if key not in _NOT_NUMBERS}
-            for each in (recorded, recomputed)
-        )
-    return [
-        f"{path}: {each.where}: recorded {each.recorded!r}, recomputed {each.recomputed!r}"
-        for each in json_differences(recorded, recomputed, shared_only=not own)
-    ]
+def _line(path: Path, each: Difference) -> str:
+    return f"{path}: {each.where}: recorded {each.recorded!r}, recomputed {each.recomputed!r}"
+
+
+def _compare_numbers(
+    recorded: Mapping[str, Any], recomputed: Mapping[str, Any], path: Path, result: Compared
+) -> None:
+    """A foreign document: what the raw files do not give is named, and is no difference."""
+    first, second = (
+        plain({key: value for key, value in each.items() if key not in _NOT_NUMBERS})
+        for each in (recorded, recomputed)
+    )
+    for each in json_differences(first, second, shared_only=True):
+        place, _, index = each.where.partition("[")
+        note = f"{path.name}: {place}: its raw files do not give it"
+        if note in result.lacking:
+            continue  # another entry of the same list
+        # A list that ends early is a difference: its raw files are there.
+        empty = index == "0]" and each.recomputed is ABSENT
+        if empty or (not index and each.recomputed is None):
+            result.lacking.append(note)
+        else:
+            result.differences.append(_line(path, each))
 
 
 def recompute(target: Target, *, own: bool) -> tuple[Study, Outcome]:
     """Recompute one directory of a tree and compare it with what is recorded there."""
     result = study_target(target)
     documents = of_study(result)
-    compared, differences = compare_documents(documents.texts, target.directory, own=own)
-    notes = [str(missing) for missing in result.comparison.out_of_reach]
-    return result, Outcome(target.name, documents, compared, differences, notes)
+    compared = compare_documents(documents.texts, target.directory, own=own)
+    notes = [*map(str, result.comparison.out_of_reach), *compared.lacking]
+    return result, Outcome(target.name, documents, compared, notes)
 
 
 def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Outcome]]:
@@ -129,8 +160,8 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
     parts = {"round1": "round1", "pairE": "round2/pairE", "pairR": "round2/pairR"}
     if all(name in studies for name in parts.values()):
         documents = of_pairs({part: studies[name] for part, name in parts.items()})
-        compared, differences = compare_documents(documents.texts, root / "round2", own=own)
-        outcomes.append(Outcome("round2", documents, compared, differences, []))
+        compared = compare_documents(documents.texts, root / "round2", own=own)
+        outcomes.append(Outcome("round2", documents, compared, compared.lacking))
     return studies, outcomes
 
 
@@ -158,9 +189,10 @@ def _own(options: argparse.Namespace) -> int:
     print("\n".join(differences), end="\n" if differences else "")
     unequal = sum(row.equal is False for row in rows)
     equal, carried = (sum(row.equal is value for row in rows) for value in (True, None))
-    compared = sum(outcome.compared for outcome in outcomes)
-    print(f"{equal} statistics equal, {unequal} different, {carried} carried; {compared} documents "
-          f"{'differ' if differences else 'equal'}; {len(faults)} files changed")  # fmt: skip
+    compared = sum(outcome.compared.documents for outcome in outcomes)
+    word = "compared, not all equal" if differences else "equal"
+    print(f"{equal} statistics equal, {unequal} different, {carried} carried; "
+          f"{compared} documents {word}; {len(faults)} files changed")  # fmt: skip
     return EXIT_NO if faults or differences or unequal else 0
 
 
@@ -187,7 +219,12 @@ def _foreign(options: argparse.Namespace) -> int:
         )
     _draw(outcomes, options.keep)
     cells = [
-        [each.name, str(each.compared), "no" if each.differences else "yes"] for each in outcomes
+        [
+            each.name,
+            str(each.compared.documents),
+            yes(not each.differences if each.compared.documents else None),
+        ]
+        for each in outcomes
     ]
     print("\n".join(text_table(["directory", "documents compared", "numbers equal"], cells)))
     for outcome in outcomes:
