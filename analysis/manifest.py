@@ -24,7 +24,12 @@ _TEXT = {".json", ".jsonl", ".md", ".txt", ".yaml", ".DONE"}
 
 def _content(path: Path) -> bytes:
     data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" else data
+    if path.suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return data  # damaged: its digest cannot be the one of its content
 
 
 def _is_text(path: Path) -> bool:
@@ -64,6 +69,8 @@ def manifest_faults(root: Path) -> list[str]:
             if entry.get("format") != FORMAT:
                 raise RecordError(f"{root / NAME}:1: format {entry.get('format')!r} is unknown")
             continue
+        if not (isinstance(entry.get("path"), str) and isinstance(entry.get("sha256"), str)):
+            raise RecordError(f"{root / NAME}:{number}: names no path and sha256; restore it")
         listed[entry["path"]] = entry
     faults = []
     for found in _entries(root):

@@ -138,12 +138,15 @@ def load_windows(
 ) -> dict[str, dict[Side, dict[int, dict[str, tuple[float, float, float]]]]]:
     """Comparison -> side -> window's last row -> metric -> (mean, lowest, highest seed)."""
     tables: dict[str, dict[Side, dict[int, dict[str, tuple[float, float, float]]]]] = {}
-    for _, row in _lines(directory / "windows.jsonl"):
-        for side in SIDES:
-            values = row.get(side)
-            if values and None not in values:
-                table = tables.setdefault(row["comparison"], {each: {} for each in SIDES})
-                table[side].setdefault(row["rows"], {})[row["metric"]] = tuple(values)
+    for where, row in _lines(directory / "windows.jsonl"):
+        try:
+            for side in SIDES:
+                if row[side] and None not in row[side]:
+                    mean, low, high = row[side]
+                    table = tables.setdefault(row["comparison"], {each: {} for each in SIDES})
+                    table[side].setdefault(row["rows"], {})[row["metric"]] = (mean, low, high)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordError(f"{where}: {error} is missing or wrong; restore the file") from None
     return tables
 
 
