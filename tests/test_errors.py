@@ -42,24 +42,27 @@ def test_a_fault_of_our_own_is_not_dressed_up_as_bad_input() -> None:
         run_command(fail)
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_reader_that_goes_away_is_no_traceback(lines: int) -> None:
     program = (
+        "import sys\n"
         "from shared.errors import run_command\n"
         "def main():\n"
-        "    for _ in range(100_000): print('a long line of output' * 5)\n"
+        "    sys.stdin.read()\n"  # until the reader has gone away
+        f"    for _ in range({lines}): print('a line of output')\n"
         "    return 0\n"
         "run_command(main)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-B", "-c", program],
         cwd=REPO,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
-    assert process.stdout is not None and process.stderr is not None
-    process.stdout.readline()
+    assert process.stdin and process.stdout and process.stderr
     process.stdout.close()
-    assert process.wait(timeout=60) == 1
-    assert process.stderr.read() == ""
+    process.stdin.close()
+    assert process.stderr.read() == b""
     process.stderr.close()
+    assert process.wait(timeout=60) == 1
