@@ -229,9 +229,7 @@ KNOWN_DIFFERENCES: tuple[KnownDifference, ...] = (
     KnownDifference(
         "arithmetic", "environment in numpy against XLA float32: last unit in the last place"
     ),
-    KnownDifference(
-        "NaN in a window", "skipped by the reference's window mean, kept by Ajax's"
-    ),
+    KnownDifference("NaN in a window", "skipped by the reference's window mean, kept by Ajax's"),
     KnownDifference(
         "evaluation keys",
         "the reference and Ajax at the published commit reuse an evaluation's random streams at "

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from launch.plan import Job
+from launch.processes import describe_exit
 from launch.signals import StopSignals
-from launch.supervise import Outcome, Result, describe_exit, exit_code, run_foreground, supervise
+from launch.supervise import Outcome, Result, exit_code, run_foreground, supervise
 from shared.layout import RunLayout
 
 #: Writes its process id, then sleeps; a test ends it.
