@@ -40,8 +40,8 @@ class Screen:
     :meth:`erase` comes first.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, *, notes: bool) -> None:
+        self._stream, self._notes = stream, notes
         self._colour = has_colour(stream)
         #: Lengths of the lines that stand there.
         self._drawn: list[int] = []
@@ -50,7 +50,7 @@ class Screen:
         """Show ``state`` in the place of what was shown before."""
         width, height = shutil.get_terminal_size()
         # The last column stays free: some terminals break a line that fills it.
-        lines = fit(round_lines(state, width - 1), height - 1)
+        lines = fit(round_lines(state, width - 1, notes=self._notes), height - 1)
         shown = "".join(f"{each.drawn(width - 1, colour=self._colour)}\n" for each in lines)
         self._write(self._back(width) + shown)
         self._drawn = [min(len(each.text), width - 1) for each in lines]
@@ -85,7 +85,8 @@ class Board:
         say: Callable[[str], None],
         stream: TextIO = sys.stdout,
     ) -> None:
-        self._read, self._say, self._screen = read, say, Screen(stream)
+        # What its notes would say has been said as events.
+        self._read, self._say, self._screen = read, say, Screen(stream, notes=False)
         self._next = 0.0
 
     def started(self, job: Job) -> None:  # noqa: ARG002

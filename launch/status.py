@@ -42,7 +42,7 @@ def main() -> int:
 
 def watch(root: Path) -> RoundState:
     """Show the state again and again until no launcher works on the round; the last state."""
-    screen = Screen(sys.stdout)
+    screen = Screen(sys.stdout, notes=True)
     while True:
         state = read_round(root)
         screen.draw(state)

@@ -3,6 +3,7 @@
 Pure: a state goes in, lines come out. Drawing them over each other is ``launch.board``'s.
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -48,17 +49,20 @@ class Line:
         return f"\x1b[{self.colour}m{text}\x1b[0m" if colour and self.colour else text
 
 
-def round_lines(state: RoundState, width: int) -> list[Line]:
-    """Title, a line per process, the total, and a line for everything that needs a word more."""
+def round_lines(state: RoundState, width: int, *, notes: bool = True) -> list[Line]:
+    """Title, a line per process, the total, and ``notes`` on what needs a word more."""
     rows = [_cells(each) for each in state.processes]
     widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
     bars = sum(widths) + len(_GAP) * len(widths) + BAR <= width
     lines = [Line(_title(state), _BOLD), Line(_row(_HEADS, widths), _DIM)]
     for process, cells in zip(state.processes, rows, strict=True):
-        bar = f"{_GAP}{_bar(process.fraction)}" if bars else ""
-        lines.append(Line(_row(cells, widths) + bar, _COLOURS.get(process.state, "")))
+        shown_cells = (*cells, _bar(process.fraction)) if bars else cells
+        text = _row(shown_cells, (*widths, BAR)[: len(shown_cells)])
+        lines.append(Line(text, _COLOURS.get(process.state, "")))
     lines.append(Line(_total(state, widths), _BOLD))
-    return lines + [Line(note) for note in _notes(state)]
+    for note in _notes(state) if notes else ():
+        lines += [Line(part) for part in textwrap.wrap(note, width, subsequent_indent="  ")]
+    return lines
 
 
 def fit(lines: Sequence[Line], height: int) -> list[Line]:
@@ -92,13 +96,14 @@ def _ended(code: int) -> str:
 
 def _title(state: RoundState) -> str:
     smoke = " (smoke)" if state.round.tiny else ""
-    return f"round {state.round.number}{smoke} in {shown(state.out)}: {_activity(state)}"
+    return f"round {state.round.number}{smoke}: {_activity(state)}"
 
 
 def _activity(state: RoundState) -> str:
     words = launcher_words(state.launcher)
     active = any(each.state in (*RUNNING, State.WAITING) for each in state.processes)
-    return f"comparing, {words}" if state.running and not active else words
+    doing = "running" if active else "its processes have ended"
+    return f"{doing}, {words}" if state.running else words
 
 
 def _cells(process: ProcessState) -> tuple[str, ...]:
