@@ -1,5 +1,6 @@
 """What the tests of whole rounds share besides fixtures."""
 
+import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -31,3 +32,8 @@ def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.05)
+
+
+def pid_of(out: Path, name: str) -> int:
+    """The process ``name``, as the launcher recorded it."""
+    return int(json.loads((out / f"{name}.json").read_text())["pid"])
