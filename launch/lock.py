@@ -60,10 +60,7 @@ class RoundLock:
         try:
             handle = os.open(self._layout.launch_lock, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise UserError(
-                f"{self._layout.launch_lock}: cannot be written ({error.strerror}); make it "
-                "writable, or name another directory with --out"
-            ) from None
+            raise UserError(f"{self._layout.launch_lock}: {_unwritable(error)}") from None
         try:
             held = not _lock(handle, PATIENCE_S)
             before = read_launcher(self._out)
@@ -75,18 +72,24 @@ class RoundLock:
                     f"{before.pid} on it; see that it has ended, then delete "
                     f"{self._layout.launcher}"
                 )
+            self.record()
         except BaseException:
             os.close(handle)
             raise
         self._handle = handle
         self.broken = before if before is not None and before.exit_code is None else None
-        self.record()
         return self
 
     def record(self, exit_code: int | None = None) -> None:
-        """Say that this process is the launcher, and with ``exit_code`` that it has ended."""
+        """Say that this process is the launcher, and with ``exit_code`` that it has ended.
+
+        Raises ``UserError`` where that cannot be written.
+        """
         row: dict[str, Any] = {"format": FORMAT, "since": self._since, "exit_code": exit_code}
-        write_json(self._layout.launcher, row | identify(os.getpid(), self._out).to_json())
+        try:
+            write_json(self._layout.launcher, row | identify(os.getpid(), self._out).to_json())
+        except OSError as error:
+            raise UserError(f"{self._layout.launcher}: {_unwritable(error)}") from None
 
     def __exit__(
         self,
@@ -140,6 +143,10 @@ def refusal(out: Path, launcher: Launcher | None) -> str:
         f"{out}: {who} is running this round; watch it with nox -s status -- --root {out}, "
         f"{stop}, or name another directory with --out"
     )
+
+
+def _unwritable(error: OSError) -> str:
+    return f"cannot be written ({error.strerror}); make room or name another directory with --out"
 
 
 def _lock(handle: int, patience_s: float, kind: int = fcntl.LOCK_EX) -> bool:

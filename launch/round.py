@@ -62,7 +62,7 @@ def main() -> int:
         print(describe_plan(draft, limit), end="")
         try:
             check_start(draft)
-            print("".join(f"\n{line}" for line in foreseen(draft)))
+            print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
         except UserError as error:
             print(f"\nnot possible as things are: {error}")
         return 0
@@ -82,7 +82,7 @@ def main() -> int:
             with StopSignals() as signals:
                 status = run(options, prepared, lock, signals)
         finally:
-            with suppress(OSError):
+            with suppress(UserError):
                 lock.record(status)
     return status
 

@@ -157,7 +157,11 @@ def test_age_is_never_negative(tmp_path: Path) -> None:
     assert found.age_s == 0.0
 
 
-def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "launch.lock").mkdir()  # cannot be opened for writing, even by root
-    with pytest.raises(UserError, match=r"launch\.lock: cannot be written \(Is a directory\)"):
+@pytest.mark.parametrize("name", ["launch.lock", "launcher.json"])
+def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()  # cannot be written, even by root
+    with pytest.raises(UserError, match=rf"{name}: cannot be written \(Is a directory\)"):
         RoundLock(tmp_path).__enter__()
+    (tmp_path / name).rmdir()
+    with RoundLock(tmp_path):
+        pass
