@@ -1,6 +1,7 @@
 """What is on record of a process beside its own files: who it was, and how it ended."""
 
 import json
+import os
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,8 @@ from shared.layout import RunLayout
 from shared.provenance import REPO, Roots
 
 FORMAT = 1
+#: Of a log, enough for its last line.
+_LAST_BYTES = 4096
 
 
 def describe_exit(code: int) -> str:
@@ -23,11 +26,23 @@ def describe_exit(code: int) -> str:
     return f"exit code {code}"
 
 
-def problem(code: int, missing: Sequence[str]) -> str | None:
+def problem(code: int, missing: Sequence[str], log: Path) -> str | None:
     """What was wrong with a process that ended with ``code``; ``None`` if nothing was."""
     if code:
-        return describe_exit(code)
+        said = last_error(log)
+        return f"{describe_exit(code)}, {said}" if said else describe_exit(code)
     return f"ended with 0 but left no {', '.join(missing)}" if missing else None
+
+
+def last_error(log: Path) -> str | None:
+    """The ``error:`` line with which a command of this project ended, or ``None``."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = stream.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1] if lines and lines[-1].startswith("error: ") else None
 
 
 def missing_files(job: Job, out: Path) -> tuple[str, ...]:

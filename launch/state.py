@@ -117,7 +117,7 @@ def process_state(job: Job, run: RunLayout, total_rows: int, *, launched: bool) 
         if code == 0 and not missing:
             return ProcessState(job, State.FINISHED, seen)
         state = State.STOPPED if code in _STOPPED else State.FAILED
-        return ProcessState(job, state, seen, problem(code, missing))
+        return ProcessState(job, state, seen, problem(code, missing, run.log(job.name)))
     identity = read_process(job.name, run)
     if identity is None:
         return _without_process(job, run, seen, launched=launched)

@@ -205,7 +205,8 @@ class _Supervisor:
                 missing = missing_files(each.job, self._layout.root)
                 code = exit_code(returned, sent=each.sent, complete=not missing)
                 stopped = each.sent is not None
-                self._end(each.job, code, each.begun, problem(code, missing), stopped)
+                what = problem(code, missing, self._layout.log(each.job.name))
+                self._end(each.job, code, each.begun, what, stopped)
 
     def _end(
         self, job: Job, code: int, begun: float, what: str | None, stopped: bool = False
