@@ -38,6 +38,7 @@ class Options:
     ajax_python: Path | None = None
     lines_every: float = LINE_EVERY_S
     no_compare: bool = False
+    no_compile_cache: bool = False
     dry_run: bool = False
 
 
@@ -181,6 +182,11 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         help=f"seconds between lines about a running process (default: {LINE_EVERY_S:.0f})",
     )
     group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
+    group.add_argument(
+        "--no-compile-cache",
+        action="store_true",
+        help="compile every program anew; otherwise .work/cache/jax keeps them",
+    )
     group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 

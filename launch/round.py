@@ -10,7 +10,16 @@ from pathlib import Path
 
 from launch import options as asked
 from launch.after import Command
-from launch.describe import at_a_time, describe_plan, describe_round, later, processes, shown
+from launch.cache import WarmUp, find_caches
+from launch.describe import (
+    at_a_time,
+    describe_cache,
+    describe_plan,
+    describe_round,
+    later,
+    processes,
+    shown,
+)
 from launch.environments import ensure, locate
 from launch.info import collect_revisions, launch_fields
 from launch.options import Options
@@ -79,11 +88,13 @@ def places(options: Options) -> Places:
 
 def make_plan(options: Options, found: Places) -> Plan:
     """The plan that the options ask for, with its parts at ``found``."""
+    sides = [side for side in SIDES if options.side in (None, side)]
     return plan_round(
         asked.chosen_round(options),
         found,
-        sides=[side for side in SIDES if options.side in (None, side)],
+        sides=sides,
         xla_flags=xla_flags(),
+        caches=None if options.no_compile_cache else find_caches(found, sides),
         compare=not options.no_compare,
     )
 
@@ -133,7 +144,9 @@ def run(prepared: Prepared, signals: StopSignals, lines_every: float) -> int:
     except OSError as error:
         raise UserError(f"{plan.out}: cannot be written ({error.strerror})") from None
     watcher = PlainLines(plan.round, layout, say, lines_every)
-    result = supervise(plan.jobs, layout, limit=prepared.limit, watcher=watcher, signals=signals)
+    result = supervise(
+        plan.jobs, layout, limit=prepared.limit, watcher=watcher, signals=signals, gate=WarmUp()
+    )
     faults = [] if signals.count else follow(plan, signals)
     return conclude(plan, result, faults, signals)
 
@@ -185,6 +198,7 @@ def _announce(prepared: Prepared) -> None:
     plan = prepared.plan
     for line in describe_round(plan):
         say(line)
+    say(describe_cache(plan))
     say(f"output: {shown(plan.out)}")
     names = " ".join(job.name for job in plan.jobs)
     say(f"{processes(plan)}, {at_a_time(prepared.limit)}: {names}")
