@@ -212,7 +212,10 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
     arm = chosen.arm("ajax")
     files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
     per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _PER_SEED]
-    source = ["--ajax-root", str(places.ajax_root)] if places.ajax_root is not None else []
+    # A smoke mostly compiles: it does without what keeps the program out of the cache.
+    more = ["--no-callbacks"] if chosen.tiny else []
+    if places.ajax_root is not None:
+        more += ["--ajax-root", str(places.ajax_root)]
     env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
     if places.ajax_root is None and places.ajax_src is not None:
         env["AJAX_SRC"] = str(places.ajax_src)
@@ -224,7 +227,7 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
             *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name, "--seeds"),
             *map(str, chosen.seeds),
             *_size_options(chosen, places.out),
-            *source,
+            *more,
         ),
         cwd=places.out,
         env=env,
