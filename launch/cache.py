@@ -47,7 +47,7 @@ def cache_key(cpu: str, facts: PythonFacts) -> str:
     jaxlib = _version("jaxlib", facts.search_path)
     readable = f"py{facts.version}-jax{facts.jax}"
     digest = hashlib.sha256("\n".join((cpu, readable, jaxlib)).encode()).hexdigest()
-    return f"{readable}-{digest[:12]}"
+    return f"{readable}-{digest[:8]}"
 
 
 def code_identity(places: Places, side: Side) -> str | None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from launch.environments import locate
 from launch.packages import ENVIRONMENTS
-from launch.progress import duration
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.layout import LAUNCH_INFO
 from shared.obtain import DEFAULT_CHECKOUT
@@ -44,7 +43,7 @@ class Item:
     @property
     def state(self) -> str:
         """What a user must know before removing it."""
-        return "" if self.user is None else f"in use by process {self.user}"
+        return "" if self.user is None else "in use"
 
 
 def main() -> int:
@@ -113,7 +112,7 @@ def _environment(path: Path) -> str:
                 current = locate(name, path.parents[2]).parent.parent == path
             except UserError:
                 return "environment"
-            return "environment" if current else "environment of an older list"
+            return "environment" if current else "old environment"
     return "directory"
 
 
@@ -208,7 +207,7 @@ def table(found: Sequence[Item]) -> str:
         lambda item: item.name,
         lambda item: item.kind,
         lambda item: megabytes(item.size),
-        lambda item: duration(item.age_s),
+        lambda item: age(item.age_s),
         lambda item: item.state,
     )
     rows = [["in .work/", "what", "frees", "age", ""]]
@@ -223,6 +222,14 @@ def table(found: Sequence[Item]) -> str:
         for row in rows
     ]
     return "\n".join([*lines, f"{megabytes(sum(item.size for item in found))} in all"]) + "\n"
+
+
+def age(seconds: float) -> str:
+    """``12 min``, ``5 h`` or ``3 d``."""
+    for unit, length in (("d", 86400), ("h", 3600)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 60:.0f} min"
 
 
 def megabytes(size: int) -> str:

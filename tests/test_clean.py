@@ -25,8 +25,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = {
         "env/ajax-0123456789ab/bin/python": 4,
         "env/ajax.log": 10,
-        "cache/jax/py3.12.1-jax0.7.2-abc/jit_train-1-cache": 3_000_000,
-        "cache/jax/py3.12.1-jax0.7.2-abc/warm/ajax.json": 3,
+        "cache/jax/py3.12.1-jax0.7.2-0123abcd/jit_train-1-cache": 3_000_000,
+        "cache/jax/py3.12.1-jax0.7.2-0123abcd/warm/ajax.json": 3,
         "cache/matplotlib/fontlist.json": 100,
         "round1/launch_info.txt": 20,
         "round1/ref_s0/records.jsonl": 20_000,
@@ -43,7 +43,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 NAMES = [
-    "cache/jax/py3.12.1-jax0.7.2-abc",
+    "cache/jax/py3.12.1-jax0.7.2-0123abcd",
     "cache/matplotlib",
     "env/ajax-0123456789ab",
     "env/ajax.log",
@@ -79,7 +79,7 @@ def test_every_entry_is_listed_once_with_its_kind_and_size(work: Path) -> None:
     assert [item.kind for item in found.values()] == [
         "compiled programs",
         "cache",
-        "environment of an older list",
+        "old environment",
         "log of a build",
         "directory",
         "run",
@@ -97,7 +97,7 @@ def test_the_environment_in_force_is_told_from_older_ones(work: Path) -> None:
     home.mkdir()
     kinds = {item.name: item.kind for item in items(work)}
     assert kinds[f"env/{home.name}"] == "environment"
-    assert kinds["env/ajax-0123456789ab"] == "environment of an older list"
+    assert kinds["env/ajax-0123456789ab"] == "old environment"
 
 
 def test_without_a_name_nothing_is_removed(
@@ -151,7 +151,8 @@ def test_a_link_is_removed_and_not_what_it_points_to(
 def test_a_running_round_is_refused(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = everything(work)
     with process("-m", "ref_side.run", "--out", str(work / "round1")) as pid:
-        assert find(work, "round1").state == f"in use by process {pid}"
+        assert find(work, "round1").user == pid
+        assert "in use" in table(items(work)).splitlines()[-2]
         with pytest.raises(UserError, match=rf"a running round \(process {pid}\)"):
             call(monkeypatch, "--remove", "notes", "round1")
     assert everything(work) == before, "not even what could have gone"
@@ -167,6 +168,13 @@ def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
         used = {item.name for item in items(work) if item.user == pid}
         assert used == {NAMES[0], "notes"}
         assert find(work, "cache").user == pid, "a folder with something in use"
+
+
+def test_ages_are_short() -> None:
+    seconds = (0.0, 3000.0, 7000.0, 7300.0, 100_000.0, 180_000.0, 86_400.0 * 400)
+    assert list(map(clean.age, seconds)) == [
+        *("0 min", "50 min", "117 min", "2 h", "28 h", "2 d", "400 d"),
+    ]
 
 
 def test_a_path_is_not_mistaken_for_one_that_begins_alike() -> None:
