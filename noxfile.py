@@ -107,6 +107,13 @@ def status(session: nox.Session) -> None:
 
 
 @nox.session(tags=["check"])
+def clean(session: nox.Session) -> None:
+    """Show what .work/ holds; -- --remove NAME... removes what is named."""
+    command = (sys.executable, "-m", "launch.clean", *session.posargs)
+    session.run(*command, env={"PYTHONPATH": str(ROOT)}, external=True)
+
+
+@nox.session(tags=["check"])
 def tests(session: nox.Session) -> None:
     """Run the tests; what follows -- goes to pytest."""
     run(session, "dev", "-m", "pytest", *session.posargs)

@@ -50,6 +50,7 @@ def launch_fields(
         "seeds": " ".join(map(str, chosen.seeds)),
         "departs from the protocol": "; ".join(plan.departures) or "no",
         "jobs": str(limit),
+        "compile cache": "on" if plan.compile_cache else "off",
     }
     for side, facts in pythons.items():
         fields |= {

@@ -40,6 +40,7 @@ class Options:
     plain: bool = False
     detach: bool = False
     no_compare: bool = False
+    no_compile_cache: bool = False
     dry_run: bool = False
 
 
@@ -189,6 +190,11 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         help="go on in the background, output in <out>/launch.log; watch with nox -s status",
     )
     group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
+    group.add_argument(
+        "--no-compile-cache",
+        action="store_true",
+        help="compile every program anew; otherwise .work/cache/jax keeps them",
+    )
     group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 

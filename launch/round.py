@@ -10,6 +10,7 @@ from pathlib import Path
 from launch import options as asked
 from launch.after import Command
 from launch.board import Board, is_live
+from launch.cache import WarmUp, find_caches
 from launch.describe import describe_plan, later, processes, shown
 from launch.detach import detach
 from launch.environments import ensure, locate
@@ -119,11 +120,13 @@ def places(options: Options) -> Places:
 
 def make_plan(options: Options, found: Places) -> Plan:
     """The plan that the options ask for, with its parts at ``found``."""
+    sides = [side for side in SIDES if options.side in (None, side)]
     return plan_round(
         asked.chosen_round(options),
         found,
-        sides=[side for side in SIDES if options.side in (None, side)],
+        sides=sides,
         xla_flags=xla_flags(),
+        caches=None if options.no_compile_cache else find_caches(found, sides),
         compare=not options.no_compare,
     )
 
@@ -183,7 +186,12 @@ def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSign
     watcher = watch(options, prepared)
     try:
         result = supervise(
-            left.jobs, layout, limit=prepared.limit, watcher=watcher, signals=signals
+            left.jobs,
+            layout,
+            limit=prepared.limit,
+            watcher=watcher,
+            signals=signals,
+            gate=WarmUp(),
         )
     finally:
         if isinstance(watcher, Board):

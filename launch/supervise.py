@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from launch.gate import Gate, OpenGate
 from launch.plan import Job, child_environment
 from launch.processes import missing_files, problem, record_process
 from launch.signals import StopSignals
@@ -97,15 +98,19 @@ def supervise(
     limit: int,
     watcher: Watcher,
     signals: StopSignals,
+    gate: Gate | None = None,
     inherited: Mapping[str, str] = os.environ,
     grace_s: float = GRACE_S,
 ) -> Result:
     """Run ``jobs`` in their order, at most ``limit`` at a time, until all have ended.
 
+    A job that ``gate`` holds back is overtaken by those behind it.
+
     The first stop signal sends SIGTERM to every process, and SIGKILL after ``grace_s`` seconds; a
     second one sends SIGKILL at once. Whatever happens, no process is left running.
     """
-    return _Supervisor(jobs, layout, limit, watcher, signals, inherited, grace_s).run()
+    gate = gate or OpenGate()
+    return _Supervisor(jobs, layout, limit, watcher, signals, gate, inherited, grace_s).run()
 
 
 class _Supervisor:
@@ -116,10 +121,11 @@ class _Supervisor:
         limit: int,
         watcher: Watcher,
         signals: StopSignals,
+        gate: Gate,
         inherited: Mapping[str, str],
         grace_s: float,
     ) -> None:
-        self._waiting = list(jobs)
+        self._waiting, self._gate = list(jobs), gate
         self._layout, self._limit, self._watcher = layout, limit, watcher
         self._signals, self._inherited, self._grace_s = signals, inherited, grace_s
         self._running: list[_Running] = []
@@ -132,6 +138,7 @@ class _Supervisor:
                 self._obey()
                 # First, so that what waits takes a free place at once.
                 self._collect()
+                self._gate.look([each.job for each in self._running])
                 self._start()
                 self._watcher.tick([each.job for each in self._running])
                 time.sleep(POLL_S)
@@ -161,8 +168,12 @@ class _Supervisor:
             _signal_group(each.process, stop)
 
     def _start(self) -> None:
-        while self._waiting and len(self._running) < self._limit and not self._signals.count:
-            job = self._waiting.pop(0)
+        while len(self._running) < self._limit and not self._signals.count:
+            running = [each.job for each in self._running]
+            allowed = (each for each in self._waiting if self._gate.allows(each, running))
+            if (job := next(allowed, None)) is None:
+                return
+            self._waiting.remove(job)
             begun = time.monotonic()
             try:
                 process = self._spawn(job)
