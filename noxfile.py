@@ -49,12 +49,17 @@ def compare(session: nox.Session) -> None:
 
 
 def run_round(session: nox.Session, *options: str) -> None:
-    """Run ``launch.round``, which builds the sides' environments, in nox's own Python.
+    """Run ``launch.round``, which builds the sides' environments itself."""
+    run_here(session, "launch.round", *options)
+
+
+def run_here(session: nox.Session, module: str, *options: str) -> None:
+    """Run a command of ``launch``, which needs the standard library only, in nox's own Python.
 
     It stops its processes and notes how they ended before it goes: nox must not hurry it.
     """
     session.run(
-        *(sys.executable, "-m", "launch.round", *options, *session.posargs),
+        *(sys.executable, "-m", module, *options, *session.posargs),
         env={"PYTHONPATH": str(ROOT)},
         external=True,
         interrupt_timeout=None,
@@ -93,6 +98,19 @@ def round_2(session: nox.Session) -> None:
 def round_3(session: nox.Session) -> None:
     """Run round 3, five seeds, evaluated every 400 rows (hours)."""
     run_round(session, "--round", "3")
+
+
+@nox.session(tags=["rounds"])
+def status(session: nox.Session) -> None:
+    """Show how a round stands, from its files alone: -- --root DIR, --watch to follow it."""
+    run_here(session, "launch.status")
+
+
+@nox.session(tags=["check"])
+def clean(session: nox.Session) -> None:
+    """Show what .work/ holds; -- --remove NAME... removes what is named."""
+    command = (sys.executable, "-m", "launch.clean", *session.posargs)
+    session.run(*command, env={"PYTHONPATH": str(ROOT)}, external=True)
 
 
 @nox.session(tags=["check"])

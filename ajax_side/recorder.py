@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from shared.errors import UserError
+from shared.errors import NotLearningError, UserError
 from shared.files import JsonlWriter
 from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
+from shared.metrics import LOSSES, not_finite
 from shared.protocol import updates
 from shared.records import Evaluation, Progress, Record
 
@@ -39,6 +40,8 @@ class Recorder:
         self._seeds, self._total = tuple(seeds), rows
         self._start = time.monotonic()
         self._reported = 0
+        #: Rows -> seconds when they were done, of every heartbeat.
+        self._beats: dict[int, float] = {}
         self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
         self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)
         self._writers = {
@@ -54,15 +57,41 @@ class Recorder:
         self.failure: Exception | None = None
 
     def log(self, metrics: Mapping[str, Any], index: int) -> None:
-        """Record one log point of the seed at position ``index``; ``metrics`` holds scalars."""
+        """Record one log point of the seed at position ``index``; ``metrics`` holds scalars.
+
+        Raises ``NotLearningError`` when every seed has logged and a loss of one is not finite.
+        """
         with self._guarded():
-            self._write(self._seeds[index], scalars(metrics))
+            self._write(self._seeds[index], scalars(metrics), self._elapsed())
+
+    def take(self, metrics: Mapping[str, Any]) -> None:
+        """Record every log point from what the finished call returned (see :meth:`faults`).
+
+        A line's ``wall_s`` is that of the heartbeat that followed the log point, or of now.
+        Raises ``NotLearningError``, once all are recorded, for the first log point that calls for
+        it.
+        """
+        failure: NotLearningError | None = None
+        for point in range(metrics[_ROWS].shape[1]):
+            for position, seed in enumerate(self._seeds):
+                if not np.isfinite(metrics[_EVALUATION][position, point]):
+                    continue  # no log point
+                found = {name: values[position, point] for name, values in metrics.items()}
+                wall_s = self._beats.get(int(found[_ROWS]), self._elapsed())
+                try:
+                    with self._guarded():
+                        self._write(seed, scalars(found), wall_s)
+                except NotLearningError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
 
     def beat(self, rows: int) -> None:
         """Note in ``progress.jsonl`` that ``rows`` rows, and the updates due by then, are done."""
         with self._guarded():
+            self._beats[rows] = self._elapsed()
             if rows > self._reported and rows % PROGRESS_ROWS == 0:
-                self._note(rows, updates(rows), self._elapsed())
+                self._note(rows, updates(rows), self._beats[rows])
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -81,10 +110,10 @@ class Recorder:
         self._reported = rows
         self._progress.write(Progress(rows, done, wall_s).to_json())
 
-    def _write(self, seed: int, metrics: Mapping[str, float]) -> None:
+    def _write(self, seed: int, metrics: Mapping[str, float], wall_s: float) -> None:
         windows = self._windows[seed]
         previous = windows[-1].updates if windows else 0
-        record = as_record(seed, metrics, previous, self._elapsed())
+        record = as_record(seed, metrics, previous, wall_s)
         if windows and record.rows <= windows[-1].rows:
             raise UserError(f"seed {seed}: row {record.rows} logged after row {windows[-1].rows}")
         evaluations, records = self._writers[seed]
@@ -99,13 +128,16 @@ class Recorder:
         done = [self._windows[seed][point] for seed in self._seeds]
         last = max(done, key=lambda record: record.wall_s or 0.0)
         wall = last.wall_s or 0.0
-        self._note(last.rows, last.updates, wall)
+        if last.rows > self._reported:
+            self._note(last.rows, last.updates, wall)
         means = " ".join(f"{record.eval_mean:.1f}" for record in done)
         print(
             f"ajax: row {last.rows} of {self._total}, {last.updates} updates, "
             f"evaluation {means}, {wall:.0f} s",
             flush=True,
         )
+        for record in done:
+            check_learning(record)
 
     def rows(self) -> dict[int, tuple[int, ...]]:
         """Seed -> rows recorded so far."""
@@ -163,6 +195,17 @@ def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: fl
         wall_s=wall_s,
         window_samples=done - previous,
     )
+
+
+def check_learning(record: Record) -> None:
+    """Raise ``NotLearningError`` where a window's mean of a loss is not finite."""
+    # Before the first update of a window the means are NaN, and say nothing.
+    lost = not_finite(record.train, LOSSES) if record.window_samples else ()
+    if lost:
+        raise NotLearningError(
+            f"ajax: stopped at row {record.rows}, after {record.updates} updates: "
+            f"{', '.join(lost)} of seed {record.seed} not finite; the records are kept"
+        )
 
 
 def as_evaluation(record: Record) -> Evaluation:

@@ -10,7 +10,7 @@ from ajax_side.arms import PATCHES, apply_arm
 from ajax_side.identity import SRC_VARIABLE, Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
-from shared.errors import EXIT_NO, UserError, run_command
+from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
 from shared.files import write_atomic, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
 from shared.protocol import AJAX_RELEASE, N_ENVS, checkpoints
@@ -55,30 +55,30 @@ def run(
     )
     agent = training.build_agent(plan)
     recorder = Recorder(layout, plan.seeds, plan.rows)
-    observed = [
-        observers.observe_log(recorder.log),
-        observers.add_return_normaliser(),
-        observers.add_heartbeat(recorder.beat),
-    ]
+    stored = options.no_callbacks
+    observed = observers.observe(recorder.log, recorder.beat, stored=stored)
     config = training.describe(agent, plan)
     config["run"] = describe_run(options, plan, source, observed)
     write_json(layout.ajax_dir / AJAX_CONFIG, config)
     if patch is not None:
         write_atomic(layout.ajax_dir / PATCH, patch)
     end_on_signals(recorder)
-    print("ajax: compiling, then training; a line follows at every log point", flush=True)
+    when = "when it has ended" if stored else "at every log point"
+    print(f"ajax: compiling, then training; lines follow {when}", flush=True)
     began = time.time()
     try:
         state, metrics = training.train(agent, plan, config["ring_rows"])
     except Exception:
-        if recorder.failure is not None:
-            raise UserError(f"recording failed: {recorder.failure}") from None
+        raise_failure(recorder)
         raise
     ended = time.time()
     write_atomic(layout.ajax_dir / AJAX_FINAL, training.final_state(state, plan.seeds))
     timing = {"t_start": started, "t_train": began, "t_end": ended, "train_s": ended - began}
     write_json(layout.ajax_dir / TIMING, timing)
+    if stored:
+        recorder.take(metrics)
     recorder.close()
+    raise_failure(recorder)
     faults = recorder.faults(metrics, checkpoints(plan.rows, plan.every))
     for fault in faults:
         print(f"ajax: {fault}", flush=True)
@@ -86,8 +86,16 @@ def run(
     return EXIT_NO if faults else 0
 
 
+def raise_failure(recorder: Recorder) -> None:
+    """What went wrong in a callback, which Ajax's run reports as some failure or not at all."""
+    if isinstance(recorder.failure, NotLearningError):
+        raise recorder.failure from None
+    if recorder.failure is not None:
+        raise UserError(f"recording failed: {recorder.failure}") from None
+
+
 def describe_run(
-    options: argparse.Namespace, plan: "Plan", source: Source, observed: list[str | None]
+    options: argparse.Namespace, plan: "Plan", source: Source, observed: list[str]
 ) -> dict[str, Any]:
     """``run`` of ``config.json``: the command's arguments, and what ran."""
     import jax
@@ -105,7 +113,7 @@ def describe_run(
         "jax": jax.__version__,
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         **source.record(),
-        "observers": [each for each in observed if each is not None],
+        "observers": observed,
         "packages": package_versions(),
     }
 
@@ -134,6 +142,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         default=AJAX_RELEASE,
         metavar="V",
         help="the installed release to expect (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-callbacks",
+        action="store_true",
+        help="train without host callbacks, so that jax's compilation cache can store the "
+        "program; records are written when training has ended",
     )
     return parser.parse_args(arguments)
 

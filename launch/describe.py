@@ -12,7 +12,7 @@ from shared.protocol import Round, updates
 
 def describe_plan(plan: Plan, limit: int) -> str:
     """The whole plan: processes in their order, at most ``limit`` at a time, then what follows."""
-    lines = [*describe_round(plan), f"output: {plan.out}", ""]
+    lines = [*describe_round(plan), describe_cache(plan), f"output: {plan.out}", ""]
     lines.append(f"{processes(plan)}, longest first, {at_a_time(limit)}:")
     for job in plan.jobs:
         lines += ["", *_job(job, plan.out)]
@@ -32,6 +32,25 @@ def describe_round(plan: Plan) -> Iterator[str]:
     yield f"  {sizes(chosen)}"
     for departure in plan.departures:
         yield f"  departs from the protocol: {departure}"
+
+
+def describe_cache(plan: Plan) -> str:
+    """Whether compiled programs are kept, and which processes wait for one to be compiled."""
+    if not plan.compile_cache:
+        return "compile cache: off"
+    waiting: dict[str, list[str]] = {}
+    first: dict[Path, str] = {}
+    for job in plan.jobs:
+        if job.program is None or job.program.exists():
+            continue
+        before = first.setdefault(job.program, job.name)
+        if before != job.name:
+            waiting.setdefault(before, []).append(job.name)
+    words = [
+        f"{' '.join(names)} wait{'s' if len(names) == 1 else ''} until {name} trains"
+        for name, names in waiting.items()
+    ]
+    return "; ".join(["compile cache: on", *words])
 
 
 def sizes(chosen: Round) -> str:

@@ -13,7 +13,7 @@ from launch.preflight import PythonFacts
 from shared.errors import UserError
 from shared.launch_info import PROJECT, Revision
 from shared.protocol import REFERENCE_COMMIT, Side
-from shared.provenance import git, git_state, system
+from shared.provenance import REPO, git, git_state, system
 
 
 def launch_fields(
@@ -50,9 +50,25 @@ def launch_fields(
         "seeds": " ".join(map(str, chosen.seeds)),
         "departs from the protocol": "; ".join(plan.departures) or "no",
         "jobs": str(limit),
+        "compile cache": "on" if plan.compile_cache else "off",
     }
-    fields |= {f"{side} python": str(facts) for side, facts in pythons.items()}
+    for side, facts in pythons.items():
+        fields |= {
+            f"{side} python": str(facts),
+            f"{side} packages": f"sha256 {facts.packages}",
+            f"{side} code": f"sha256 {code_digest(REPO, side)}",
+        }
     return fields | {"command": command}
+
+
+def code_digest(repo: Path, side: Side) -> str:
+    """sha256 over this project's code that runs in the process of ``side``, path by path."""
+    digest = hashlib.sha256()
+    for package in (f"{'ref' if side == 'reference' else side}_side", "shared"):
+        for path in sorted((repo / package).rglob("*.py")):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(repo).as_posix()} {content}\n".encode())
+    return digest.hexdigest()
 
 
 def load_averages() -> str:

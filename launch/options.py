@@ -37,7 +37,10 @@ class Options:
     ajax_root: Path | None = None
     ajax_python: Path | None = None
     lines_every: float = LINE_EVERY_S
+    plain: bool = False
+    detach: bool = False
     no_compare: bool = False
+    no_compile_cache: bool = False
     dry_run: bool = False
 
 
@@ -112,8 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m launch.round",
         description="Run one round: the reference, a process per seed, and Ajax, one process for "
-        "all seeds; then compare the two, and scan what is kept for paths and host names. Ctrl-C "
-        "stops every process, a second one at once.",
+        "all seeds; then compare the two, and scan what is kept for paths and host names. Started "
+        "again, run only what did not finish. Ctrl-C stops every process, a second one at once.",
         epilog="Exit status: 0 every process, check and the scan are fine; 1 one is not; 2 nothing "
         "was started; 128 + signal when stopped. Environment: "
         f"{' and '.join(XLA_FLAGS_VARIABLE.values())} become the sides' XLA_FLAGS, "
@@ -178,9 +181,20 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         "--lines-every",
         type=float,
         metavar="S",
-        help=f"seconds between lines about a running process (default: {LINE_EVERY_S:.0f})",
+        help=f"seconds between plain lines about a process (default: {LINE_EVERY_S:.0f})",
+    )
+    group.add_argument("--plain", action="store_true", help="lines instead of the live board")
+    group.add_argument(
+        "--detach",
+        action="store_true",
+        help="go on in the background, output in <out>/launch.log; watch with nox -s status",
     )
     group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
+    group.add_argument(
+        "--no-compile-cache",
+        action="store_true",
+        help="compile every program anew; otherwise .work/cache/jax keeps them",
+    )
     group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launch.after import Command, Comparison, comparisons, scan
 from launch.places import Places
+from launch.programs import SideCache, cache_environment, program_marker
 from shared import layout
 from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SIDES, Round, Side, updates
@@ -22,7 +23,8 @@ class Job:
     """One process of a round. ``env`` is added to what :func:`child_environment` keeps.
 
     ``directory`` and ``expected_files`` are what it must leave behind; ``expected_s`` is roughly
-    how many seconds it takes, from which only the order of the processes follows.
+    how many seconds it takes, from which only the order of the processes follows. ``program`` is
+    the file that says that its compiled program is in the cache; jobs with the same one share it.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Job:
     directory: Path
     expected_files: tuple[Path, ...]
     expected_s: float
+    program: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Plan:
     comparisons: tuple[Comparison, ...]
     scan: Command
     departures: tuple[str, ...]
+    compile_cache: bool = False
 
 
 #: Inherited variables that could change what a process computes, as a user's JAX_ENABLE_X64 or
@@ -88,19 +92,23 @@ def plan_round(
     *,
     sides: Sequence[Side] = SIDES,
     xla_flags: Mapping[Side, str] | None = None,
+    caches: Mapping[Side, SideCache] | None = None,
     compare: bool = True,
 ) -> Plan:
-    """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced)."""
-    flags = xla_flags or {}
+    """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced).
+
+    Without ``caches`` every process compiles for itself.
+    """
+    flags, kept = xla_flags or {}, caches or {}
     other_seeds = chosen.seeds != standard(chosen).seeds
     jobs: list[Job] = []
     if "reference" in sides:
         jobs += [
-            _reference_job(chosen, places, seed, flags.get("reference", ""))
+            _reference_job(chosen, places, seed, flags.get("reference", ""), kept.get("reference"))
             for seed in chosen.seeds
         ]
     if "ajax" in sides:
-        jobs.append(_ajax_job(chosen, places, flags.get("ajax", "")))
+        jobs.append(_ajax_job(chosen, places, flags.get("ajax", ""), kept.get("ajax")))
     # Longest first, so that the last process to end is a short one; equals keep their order.
     jobs.sort(key=lambda job: -job.expected_s)
     return Plan(
@@ -111,6 +119,7 @@ def plan_round(
         comparisons=comparisons(chosen, places, other_seeds=other_seeds) if compare else (),
         scan=scan(places),
         departures=departures(chosen),
+        compile_cache=bool(kept),
     )
 
 
@@ -174,7 +183,9 @@ def _seconds(chosen: Round, side: Side, seeds: int) -> float:
     return cost.start_s + cost.update_s * seeds * updates(chosen.rows)
 
 
-def _reference_job(chosen: Round, places: Places, seed: int, xla_flags: str) -> Job:
+def _reference_job(
+    chosen: Round, places: Places, seed: int, xla_flags: str, cache: SideCache | None
+) -> Job:
     directory = RunLayout(places.out).reference_dir(seed)
     arm = chosen.arm("reference")
     files = [*_REFERENCE_FILES, *([layout.PATCH] if arm.patched else [])]
@@ -188,20 +199,24 @@ def _reference_job(chosen: Round, places: Places, seed: int, xla_flags: str) -> 
             *_size_options(chosen, places.out),
         ),
         cwd=places.checkout,
-        env=_environment(places, xla_flags),
+        env={**_environment(places, xla_flags), **cache_environment(cache, "reference")},
         directory=directory,
         expected_files=tuple(directory / name for name in files),
         expected_s=_seconds(chosen, "reference", 1),
+        program=program_marker(cache, "reference", chosen, xla_flags),
     )
 
 
-def _ajax_job(chosen: Round, places: Places, xla_flags: str) -> Job:
+def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | None) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
     files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
     per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _PER_SEED]
-    source = ["--ajax-root", str(places.ajax_root)] if places.ajax_root is not None else []
-    env = _environment(places, xla_flags)
+    # A smoke mostly compiles: it does without what keeps the program out of the cache.
+    more = ["--no-callbacks"] if chosen.tiny else []
+    if places.ajax_root is not None:
+        more += ["--ajax-root", str(places.ajax_root)]
+    env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
     if places.ajax_root is None and places.ajax_src is not None:
         env["AJAX_SRC"] = str(places.ajax_src)
     return Job(
@@ -212,11 +227,12 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str) -> Job:
             *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name, "--seeds"),
             *map(str, chosen.seeds),
             *_size_options(chosen, places.out),
-            *source,
+            *more,
         ),
         cwd=places.out,
         env=env,
         directory=run.ajax_dir,
         expected_files=(*(run.ajax_dir / name for name in files), *per_seed),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
+        program=program_marker(cache, "ajax", chosen, xla_flags),
     )

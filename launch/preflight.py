@@ -1,7 +1,9 @@
 """What is checked before a round starts anything: a round that fails should fail in seconds."""
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -9,34 +11,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.plan import Plan
-from shared import layout
 from shared.distributions import AJAX_RELEASE_DIGEST, find_distribution, verify_distribution
 from shared.errors import UserError
 from shared.launch_info import read_launches
 from shared.layout import RunLayout
-from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE, SIDES, Side
+from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE, Side
 
 #: Free space that one process needs at least: records, and a checkpoint of 8 MB.
 BYTES_PER_PROCESS = 100 * 2**20
 PROBE_SECONDS = 60.0
+#: What a launcher may have written when it was killed before it noted its start.
+_OURS = re.compile(r"\.?(launch\.lock|launch\.log|launcher\.json|launch_info\.txt\.)(\..*|\w*)")
 
 _PROBE = """
 import importlib.metadata, json, platform, sys
-try:
-    jax = importlib.metadata.version("jax")
-except importlib.metadata.PackageNotFoundError:
-    jax = None
-print(json.dumps([platform.python_version(), jax, sys.path]))
+found = {each.metadata["Name"].lower(): each.version for each in importlib.metadata.distributions()}
+print(json.dumps([platform.python_version(), sorted(found.items()), sys.path]))
 """
 
 
 @dataclass(frozen=True)
 class PythonFacts:
-    """One side's interpreter: Python's and jax's version, and where it looks for packages."""
+    """One side's interpreter: Python's and jax's version, and where it looks for packages.
+
+    ``packages`` is a digest over name and version of everything that is installed there.
+    """
 
     version: str
     jax: str
     search_path: tuple[str, ...]
+    packages: str = ""
 
     def __str__(self) -> str:
         return f"{self.version}, jax {self.jax}"
@@ -54,13 +58,16 @@ def inspect_python(python: Path, side: Side) -> PythonFacts:
             timeout=PROBE_SECONDS,
             check=True,
         )
-        version, jax, search_path = json.loads(done.stdout)
+        version, packages, search_path = json.loads(done.stdout)
+        jax = dict(packages).get("jax")
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is it a Python?"
         raise UserError(f"{python}: cannot be run ({reason}); {remedy}") from None
     if jax is None:
         raise UserError(f"{python}: has no jax; {remedy}")
-    return PythonFacts(version, jax, tuple(search_path))
+    listed = "".join(f"{name}=={installed}\n" for name, installed in packages)
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    return PythonFacts(version, jax, tuple(search_path), digest)
 
 
 def verified_release(facts: PythonFacts) -> dict[str, str]:
@@ -84,34 +91,21 @@ def verified_release(facts: PythonFacts) -> dict[str, str]:
 def check_output(plan: Plan) -> None:
     """Raise ``UserError`` unless the output directory can take this plan without loss.
 
-    It must be missing or empty, or hold nothing but the other side of the same round.
+    It must be missing or empty, or hold a start of the same round: another side's, or one that is
+    to be continued.
     """
     out = plan.out
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; name a directory with --out")
-    if not out.is_dir() or not any(out.iterdir()):
+    if not out.is_dir() or all(_OURS.fullmatch(path.name) for path in out.iterdir()):
         return
-    held = [side for side in SIDES if holds(out, side)]
-    clash = [side for side in held if side in plan.sides]
-    if clash:
-        raise UserError(
-            f"{out}: holds a run of {' and '.join(clash)} already; name another directory with "
-            "--out, or move this one away"
-        )
-    if not held or not RunLayout(out).launch_info.exists():
+    if not RunLayout(out).launch_info.exists():
         raise UserError(f"{out}: is not empty and holds no run; name another directory with --out")
     check_same_round(plan)
 
 
-def holds(out: Path, side: Side) -> bool:
-    """Whether ``out`` holds anything of a run of ``side``: directory, log or exit code."""
-    pattern = f"{layout.AJAX_NAME}*" if side == "ajax" else "ref_s[0-9]*"
-    names = [path for path in out.glob(pattern) if path.suffix in ("", ".log", ".DONE")]
-    return bool(names)
-
-
 def check_same_round(plan: Plan) -> None:
-    """Raise ``UserError`` where the directory's other side was started as another round."""
+    """Raise ``UserError`` where the directory holds a start of another round."""
     wanted = identity_fields(plan)
     path = RunLayout(plan.out).launch_info
     for launch in read_launches(path):
@@ -119,7 +113,7 @@ def check_same_round(plan: Plan) -> None:
             there = launch.fields.get(key, value)
             if there != value:
                 raise UserError(
-                    f"{path}: the other side ran with {key} {there}, this one would with {value}; "
+                    f"{path}: was started with {key} {there}, this start asks for {value}; "
                     "give it the same, or name another directory with --out"
                 )
 

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from launch.plan import Job
@@ -35,10 +36,10 @@ class Snapshot:
 
     @property
     def left_s(self) -> float | None:
-        """Estimated seconds of training left; ``None`` while the speed is not known."""
+        """Estimated seconds of training left, >= 0; ``None`` while the speed is not known."""
         if self.rate is None:
             return None
-        return (updates(self.total_rows) - self.updates) / self.rate
+        return max(0, updates(self.total_rows) - self.updates) / self.rate
 
     def __str__(self) -> str:
         if not self.rows:
@@ -95,13 +96,14 @@ def tail(path: Path, count: int) -> list[dict[str, float]]:
 
 
 def _rate(lines: Sequence[dict[str, float]]) -> float | None:
-    """Updates per second between the first and last of ``lines`` that have updates."""
+    """Updates per second over ``lines`` that have updates; steps of a clock backwards left out."""
     training = [line for line in lines if line.get("updates", 0) > 0 and "wall_s" in line]
-    if len(training) < 2:
-        return None
-    seconds = training[-1]["wall_s"] - training[0]["wall_s"]
-    done = training[-1]["updates"] - training[0]["updates"]
-    return done / seconds if seconds > 0 and done > 0 else None
+    seconds = done = 0.0
+    for before, after in pairwise(training):
+        if after["wall_s"] > before["wall_s"] and after["updates"] >= before["updates"]:
+            seconds += after["wall_s"] - before["wall_s"]
+            done += after["updates"] - before["updates"]
+    return done / seconds if done > 0 else None
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,17 +9,33 @@ from pathlib import Path
 
 from launch import options as asked
 from launch.after import Command
-from launch.describe import at_a_time, describe_plan, describe_round, later, processes, shown
+from launch.board import Board, is_live
+from launch.cache import WarmUp, find_caches
+from launch.describe import describe_plan, later, processes, shown
+from launch.detach import detach
 from launch.environments import ensure, locate
 from launch.info import collect_revisions, launch_fields
+from launch.lock import RoundLock, inspect, read_launcher, refusal
 from launch.options import Options
 from launch.places import Places
 from launch.plan import XLA_FLAGS_VARIABLE, Plan, child_environment, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
+from launch.processes import describe_exit
 from launch.progress import PlainLines
+from launch.resume import (
+    check_same_sides,
+    find_orphans,
+    has_finished,
+    remaining,
+    set_aside,
+    stop_orphans,
+)
 from launch.signals import StopSignals
-from launch.supervise import Result, describe_exit, run_foreground, supervise
-from shared.errors import EXIT_NO, UserError, run_command
+from launch.state import RoundState, round_state
+from launch.supervise import Result, Watcher, run_foreground, supervise
+from launch.table import launcher_words
+from launch.tell import announce, announce_detached, foreseen, say
+from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
 from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, obtain_checkout
@@ -33,6 +48,8 @@ class Prepared:
     """A plan whose parts are in place, and what ``launch_info.txt`` is to say of them."""
 
     plan: Plan
+    #: The processes that are still to be run: all of a new round.
+    left: Plan
     limit: int
     fields: Mapping[str, str]
 
@@ -45,14 +62,38 @@ def main() -> int:
     if options.dry_run:
         print(describe_plan(draft, limit), end="")
         try:
-            check_output(draft)
+            check_start(draft)
+            print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
         except UserError as error:
             print(f"\nnot possible as things are: {error}")
         return 0
-    check_output(draft)
+    check_start(draft)
     prepared = prepare(options, draft, limit)
-    with StopSignals() as signals:
-        return run(prepared, signals, options.lines_every)
+    check_same_sides(prepared.left, prepared.fields)
+    try:
+        draft.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{draft.out}: cannot be made ({error.strerror})") from None
+    with RoundLock(draft.out) as lock:
+        if options.detach and (pid := detach(RunLayout(draft.out).launch_log, lock.record)):
+            announce_detached(draft, pid)
+            return 0
+        status = EXIT_BAD_INPUT
+        try:
+            with StopSignals() as signals:
+                status = run(options, prepared, lock, signals)
+        finally:
+            with suppress(UserError):
+                lock.record(status)
+    return status
+
+
+def check_start(draft: Plan) -> None:
+    """Raise ``UserError`` where the directory can take no start, or another launcher has it."""
+    check_output(draft)
+    launcher = inspect(draft.out)
+    if launcher is not None and launcher.runs:
+        raise UserError(refusal(draft.out, launcher))
 
 
 def places(options: Options) -> Places:
@@ -79,11 +120,13 @@ def places(options: Options) -> Places:
 
 def make_plan(options: Options, found: Places) -> Plan:
     """The plan that the options ask for, with its parts at ``found``."""
+    sides = [side for side in SIDES if options.side in (None, side)]
     return plan_round(
         asked.chosen_round(options),
         found,
-        sides=[side for side in SIDES if options.side in (None, side)],
+        sides=sides,
         xla_flags=xla_flags(),
+        caches=None if options.no_compile_cache else find_caches(found, sides),
         compare=not options.no_compare,
     )
 
@@ -100,42 +143,74 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     """
     found = places(options)
     code = [place for place in (found.checkout, found.ajax_source) if place is not None]
-    check_room(found.out, len(draft.jobs), code)
-    if "reference" in draft.sides:
+    left = remaining(draft)
+    check_room(found.out, len(left.jobs), code)
+    if "reference" in left.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
-    for name in (*draft.sides, *(["analysis"] if draft.comparisons else [])):
+    for name in (*left.sides, *(["analysis"] if draft.comparisons else [])):
         if getattr(options, f"{name}_python", None) is None:
             ensure(name)
     # As before, but for an environment that could not be located then.
     found = places(options)
-    facts = {side: inspect_python(found.python(side), side) for side in draft.sides}
-    released = "ajax" in draft.sides and found.ajax_source is None
+    facts = {side: inspect_python(found.python(side), side) for side in left.sides}
+    released = "ajax" in left.sides and found.ajax_source is None
     release = verified_release(facts["ajax"]) if released else None
     fields = launch_fields(
-        draft,
-        collect_revisions(found, release, draft.sides),
+        left,
+        collect_revisions(found, release, left.sides),
         facts,
         xla_flags=xla_flags(),
         limit=limit,
         command=asked.command_line(options, found.roots()),
     )
-    return Prepared(make_plan(options, found), limit, fields)
+    plan = make_plan(options, found)
+    return Prepared(plan, remaining(plan), limit, fields)
 
 
-def run(prepared: Prepared, signals: StopSignals, lines_every: float) -> int:
-    """Run the plan, then what follows it; the exit status."""
-    plan = prepared.plan
+def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSignals) -> int:
+    """Run what is left of the plan, then what follows it; the exit status."""
+    plan, left = prepared.plan, prepared.left
     layout = RunLayout(plan.out)
-    _announce(prepared)
+    if remaining(plan).jobs != left.jobs:
+        raise UserError(f"{plan.out}: another start has changed it just now; start again")
+    if lock.broken is not None:
+        say(f"taking over: {launcher_words(lock.broken)}")
+    announce(plan, left, prepared.limit)
+    if left.jobs:
+        stop_orphans(find_orphans(left), say)
+        set_aside(left, say)
+        try:
+            append_launch(layout.launch_info, prepared.fields)
+        except OSError as error:
+            raise UserError(f"{plan.out}: cannot be written ({error.strerror})") from None
+    watcher = watch(options, prepared)
     try:
-        plan.out.mkdir(parents=True, exist_ok=True)
-        append_launch(layout.launch_info, prepared.fields)
-    except OSError as error:
-        raise UserError(f"{plan.out}: cannot be written ({error.strerror})") from None
-    watcher = PlainLines(plan.round, layout, say, lines_every)
-    result = supervise(plan.jobs, layout, limit=prepared.limit, watcher=watcher, signals=signals)
+        result = supervise(
+            left.jobs,
+            layout,
+            limit=prepared.limit,
+            watcher=watcher,
+            signals=signals,
+            gate=WarmUp(),
+        )
+    finally:
+        if isinstance(watcher, Board):
+            watcher.close()
     faults = [] if signals.count else follow(plan, signals)
     return conclude(plan, result, faults, signals)
+
+
+def watch(options: Options, prepared: Prepared) -> Watcher:
+    """The live board on a terminal that can show it, else lines."""
+    plan, limit = prepared.plan, prepared.limit
+    if options.plain or not is_live(sys.stdout) or not prepared.left.jobs:
+        return PlainLines(plan.round, RunLayout(plan.out), say, options.lines_every)
+
+    def read() -> RoundState:
+        launcher = read_launcher(plan.out)
+        return round_state(plan.round, plan.out, plan.jobs, limit=limit, launcher=launcher)
+
+    return Board(read, say)
 
 
 def follow(plan: Plan, signals: StopSignals) -> list[str]:
@@ -168,30 +243,11 @@ def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals
         say(f"FAILED {fault}")
     if result.not_started:
         say(f"never started: {', '.join(job.name for job in result.not_started)}")
-    done = len(result.outcomes) - len(result.failed)
+    done = sum(has_finished(job, layout) for job in plan.jobs)
     say(f"{done} of {processes(plan)} finished; output: {shown(plan.out)}")
     if signals.first is not None:
         return 128 + signals.first
     return EXIT_NO if result.failed or faults else 0
-
-
-def say(line: str) -> None:
-    """Print one line with the time of day. A terminal that has gone away ends no round."""
-    with suppress(OSError):
-        print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
-
-
-def _announce(prepared: Prepared) -> None:
-    plan = prepared.plan
-    for line in describe_round(plan):
-        say(line)
-    say(f"output: {shown(plan.out)}")
-    names = " ".join(job.name for job in plan.jobs)
-    say(f"{processes(plan)}, {at_a_time(prepared.limit)}: {names}")
-    for comparison in plan.comparisons:
-        for root in sorted({root for _, root in comparison.sides} - {plan.out}):
-            if not root.is_dir():
-                say(f"note: {comparison.name} will need {shown(root)}, which is not there")
 
 
 def _foreground(command: Command, signals: StopSignals) -> list[str]:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from launch.gate import Gate, OpenGate
 from launch.plan import Job, child_environment
+from launch.processes import missing_files, problem, record_process
 from launch.signals import StopSignals
 from shared.files import write_atomic
 from shared.layout import RunLayout
@@ -96,15 +98,19 @@ def supervise(
     limit: int,
     watcher: Watcher,
     signals: StopSignals,
+    gate: Gate | None = None,
     inherited: Mapping[str, str] = os.environ,
     grace_s: float = GRACE_S,
 ) -> Result:
     """Run ``jobs`` in their order, at most ``limit`` at a time, until all have ended.
 
+    A job that ``gate`` holds back is overtaken by those behind it.
+
     The first stop signal sends SIGTERM to every process, and SIGKILL after ``grace_s`` seconds; a
     second one sends SIGKILL at once. Whatever happens, no process is left running.
     """
-    return _Supervisor(jobs, layout, limit, watcher, signals, inherited, grace_s).run()
+    gate = gate or OpenGate()
+    return _Supervisor(jobs, layout, limit, watcher, signals, gate, inherited, grace_s).run()
 
 
 class _Supervisor:
@@ -115,10 +121,11 @@ class _Supervisor:
         limit: int,
         watcher: Watcher,
         signals: StopSignals,
+        gate: Gate,
         inherited: Mapping[str, str],
         grace_s: float,
     ) -> None:
-        self._waiting = list(jobs)
+        self._waiting, self._gate = list(jobs), gate
         self._layout, self._limit, self._watcher = layout, limit, watcher
         self._signals, self._inherited, self._grace_s = signals, inherited, grace_s
         self._running: list[_Running] = []
@@ -129,8 +136,10 @@ class _Supervisor:
         try:
             while self._running or (self._waiting and not self._signals.count):
                 self._obey()
-                self._start()
+                # First, so that what waits takes a free place at once.
                 self._collect()
+                self._gate.look([each.job for each in self._running])
+                self._start()
                 self._watcher.tick([each.job for each in self._running])
                 time.sleep(POLL_S)
         finally:
@@ -159,8 +168,12 @@ class _Supervisor:
             _signal_group(each.process, stop)
 
     def _start(self) -> None:
-        while self._waiting and len(self._running) < self._limit and not self._signals.count:
-            job = self._waiting.pop(0)
+        while len(self._running) < self._limit and not self._signals.count:
+            running = [each.job for each in self._running]
+            allowed = (each for each in self._waiting if self._gate.allows(each, running))
+            if (job := next(allowed, None)) is None:
+                return
+            self._waiting.remove(job)
             begun = time.monotonic()
             try:
                 process = self._spawn(job)
@@ -174,7 +187,7 @@ class _Supervisor:
 
     def _spawn(self, job: Job) -> "subprocess.Popen[bytes]":
         with self._layout.log(job.name).open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 job.argv,
                 cwd=job.cwd,
                 env=child_environment(job.env, self._inherited),
@@ -183,6 +196,14 @@ class _Supervisor:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        try:
+            record_process(job, process.pid, self._layout)
+        except OSError:
+            # A process that a later start could not find again must not run on.
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
+            raise
+        return process
 
     def _collect(self) -> None:
         """Take note of the processes that have ended."""
@@ -192,28 +213,21 @@ class _Supervisor:
                 # What it started and left behind.
                 _signal_group(each.process, signal.SIGKILL)
                 self._running.remove(each)
-                missing = [path for path in each.job.expected_files if not path.exists()]
+                missing = missing_files(each.job, self._layout.root)
                 code = exit_code(returned, sent=each.sent, complete=not missing)
                 stopped = each.sent is not None
-                self._end(each.job, code, each.begun, self._problem(code, missing), stopped)
-
-    def _problem(self, code: int, missing: Sequence[Path]) -> str | None:
-        if code:
-            return describe_exit(code)
-        if missing:
-            names = ", ".join(str(path.relative_to(self._layout.root)) for path in missing)
-            return f"ended with 0 but left no {names}"
-        return None
+                what = problem(code, missing, self._layout.log(each.job.name))
+                self._end(each.job, code, each.begun, what, stopped)
 
     def _end(
-        self, job: Job, code: int, begun: float, problem: str | None, stopped: bool = False
+        self, job: Job, code: int, begun: float, what: str | None, stopped: bool = False
     ) -> None:
         try:
             write_atomic(self._layout.done(job.name), f"{code}\n")
         except OSError as error:
             done = self._layout.done(job.name).name
-            problem = f"{problem or 'ended'}; {done} could not be written ({error.strerror})"
-        outcome = Outcome(job, code, time.monotonic() - begun, problem, stopped)
+            what = f"{what or 'ended'}; {done} could not be written ({error.strerror})"
+        outcome = Outcome(job, code, time.monotonic() - begun, what, stopped)
         self._outcomes.append(outcome)
         self._watcher.ended(outcome)
 
@@ -229,14 +243,6 @@ def exit_code(returned: int, *, sent: signal.Signals | None, complete: bool) -> 
     if sent is not None and returned == 0 and not complete:
         return 128 + sent
     return returned
-
-
-def describe_exit(code: int) -> str:
-    """``exit code 1``, or ``ended by SIGKILL (exit code 137)``."""
-    with suppress(ValueError):
-        if code > 128:
-            return f"ended by {signal.Signals(code - 128).name} (exit code {code})"
-    return f"exit code {code}"
 
 
 def run_foreground(

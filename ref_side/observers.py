@@ -11,6 +11,8 @@ from typing import Any, Self
 import embodied
 import numpy as np
 
+from shared.metrics import REFERENCE_LOSSES, not_finite
+
 
 class Stopwatch:
     """Sums the seconds spent inside its ``with`` blocks."""
@@ -38,16 +40,25 @@ class TrainWindow:
         self._sums: dict[str, float] = {}
         self._counts: dict[str, int] = {}
         self._samples = 0
+        self._last: Mapping[str, Any] = {}
 
     def add(self, metrics: Mapping[str, Any]) -> None:
         """Take in the metrics of one update; an empty mapping is no sample."""
         self._samples += bool(metrics)
+        self._last = metrics or self._last
         for name, value in metrics.items():
             if np.ndim(value) == 0:
                 number = float(value)
                 known = number == number
                 self._sums[name] = self._sums.get(name, 0.0) + (number if known else 0.0)
                 self._counts[name] = self._counts.get(name, 0) + known
+
+    def lost(self) -> tuple[str, ...]:
+        """The losses that were not finite in the last update: from there on none will be.
+
+        The means do not show it while the window holds earlier updates.
+        """
+        return not_finite(self._last, REFERENCE_LOSSES)
 
     def close(self) -> tuple[dict[str, float], int]:
         """The means by metric name and the number of samples; a new window begins."""

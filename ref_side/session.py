@@ -30,6 +30,7 @@ from ref_side.observers import (
 )
 from ref_side.recorder import Checkpoint, Recorder, return_normaliser
 from shared.configuration import reference_overrides
+from shared.errors import NotLearningError
 
 #: Settings that the stock main module copies into the loop's arguments beside those of ``run``.
 _LOOP_ARGUMENTS = (
@@ -95,7 +96,8 @@ class Session:
     def run(self) -> None:
         """Train, evaluate and record.
 
-        Raises ``RuntimeError`` where the loop itself saw other episodes than were recorded.
+        Raises ``RuntimeError`` where the loop itself saw other episodes than were recorded, and
+        ``NotLearningError`` at the first checkpoint, once recorded, with a loss that is not finite.
         """
         patch_code(self._settings.arm, jaxutils)
         embodied.timer.global_timer.enabled = self._config.run.timer
@@ -177,9 +179,15 @@ class Session:
         )
 
     def _record(self, rows: int, updates: int, outcome: Outcome) -> None:
+        lost = self._window.lost()
         means, samples = self._window.close()
         normaliser = return_normaliser(self._agent.params)
         self._recorder.checkpoint(Checkpoint(rows, updates, means, samples, normaliser, outcome))
+        if lost:
+            raise NotLearningError(
+                f"{self._settings.directory.name}: stopped at row {rows}, after {updates} updates: "
+                f"{', '.join(lost)} not finite; its records are kept"
+            )
 
     def _finish(self) -> None:
         """Check the recorded episodes against the loop's, then flush the environments."""

@@ -1,7 +1,7 @@
 """How commands fail: one line on stderr, and an exit status that says what kind of failure.
 
 0  the command did what was asked, and the answer is yes
-1  the command did what was asked, and the answer is no (a failed check, a difference)
+1  the command did what was asked, and the answer is no (a failed check, a difference, NaN)
 2  bad input or a missing precondition: nothing was written
 130 interrupted by the user
 """
@@ -19,6 +19,10 @@ class UserError(Exception):
     """Bad input. The message is one line: what is wrong, where, and what to do about it."""
 
 
+class NotLearningError(Exception):
+    """Training that cannot go on: a loss is not a finite number. The message is one line."""
+
+
 class RecordError(UserError):
     """A file of records that cannot be read; the message names the file and, if any, the line."""
 
@@ -31,6 +35,9 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         status = EXIT_BAD_INPUT
+    except NotLearningError as error:
+        print(f"error: {error}", file=sys.stderr)
+        status = EXIT_NO
     except BrokenPipeError:
         # The reader went away (a closed pager, `| head`): not a fault of this command.
         sys.stderr.close()

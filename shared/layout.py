@@ -17,6 +17,10 @@ REFERENCE_ARGUMENTS = "run_args.json"
 AJAX_CONFIG = "config.json"
 AJAX_FINAL = "ajax_final.npz"
 LAUNCH_INFO = "launch_info.txt"
+LAUNCH_LOCK = "launch.lock"
+LAUNCH_LOG = "launch.log"
+LAUNCHER = "launcher.json"
+ASIDE = "aside"
 AJAX_NAME = "ajax"
 
 _REFERENCE_DIRECTORY = re.compile(r"ref_s(\d+)")
@@ -38,6 +42,30 @@ class RunLayout:
     def launch_info(self) -> Path:
         """When, on what and from which revisions the round was started."""
         return self.root / LAUNCH_INFO
+
+    @property
+    def launch_lock(self) -> Path:
+        """Locked by the launcher that works for this directory; empty."""
+        return self.root / LAUNCH_LOCK
+
+    @property
+    def launcher(self) -> Path:
+        """The last launcher: process, and exit code once it has ended."""
+        return self.root / LAUNCHER
+
+    @property
+    def launch_log(self) -> Path:
+        """Output of a detached launcher."""
+        return self.root / LAUNCH_LOG
+
+    @property
+    def aside(self) -> Path:
+        """What unfinished processes of earlier starts left, a directory each."""
+        return self.root / ASIDE
+
+    def process(self, name: str) -> Path:
+        """Which process ``name`` was or is: pid, start time, command."""
+        return self.root / f"{name}.json"
 
     def done(self, name: str) -> Path:
         """Exit code of the process ``name`` (``ref_s<S>`` or ``ajax``)."""

@@ -1,7 +1,8 @@
 """Names of training metrics on both sides (protocol section 10)."""
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 _RENAMED_LOSSES = {
     "rec_loss": "vector_loss",
@@ -50,6 +51,11 @@ def _ajax_to_reference() -> dict[str, str]:
 #: Ajax's name of a metric -> the reference's, without either side's logging prefix.
 AJAX_TO_REFERENCE: dict[str, str] = _ajax_to_reference()
 REFERENCE_TO_AJAX: dict[str, str] = {ref: ajax for ajax, ref in AJAX_TO_REFERENCE.items()}
+
+#: Ajax's names of the losses that an update minimises: once one is not finite, no parameter is.
+LOSSES: tuple[str, ...] = (*_RENAMED_LOSSES, *_SAME_LOSSES, "opt_loss")
+#: The same under the reference's names.
+REFERENCE_LOSSES: tuple[str, ...] = tuple(AJAX_TO_REFERENCE[name] for name in LOSSES)
 
 #: Reference metrics that are recorded under their own name only.
 RECORDED_ONLY = re.compile(r"^(rewstats/|constats/|opt_param_count$)")
@@ -111,3 +117,9 @@ def derived_scale(window: Mapping[str, float]) -> float | None:
     if plain is None or not normed:
         return None
     return plain / normed
+
+
+def not_finite(metrics: Mapping[str, float | None], names: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``names`` whose metric is there and is NaN or infinite."""
+    found = ((name, metrics.get(name)) for name in names)
+    return tuple(name for name, value in found if value is not None and not math.isfinite(value))

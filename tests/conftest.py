@@ -1,6 +1,10 @@
-"""Settings of hypothesis; commands run in this process, and run directories to damage."""
+"""Settings of hypothesis; commands run in this process, run directories to damage, whole rounds."""
 
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from shared.errors import run_command
+from shared.errors import UserError, run_command
+from shared.obtain import obtain_checkout
+from tests.inside import ROOT, out_of_reach
+from tests.rounds import STAND_IN, Launch, git
 from tests.synthetic import SMOKE, write_run
 
 # No deadline: the machine may be busy. No database: a test run leaves nothing behind.
@@ -79,3 +86,66 @@ def tree(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file()
     }
+
+
+# --- whole rounds, with stand-ins for the sides --------------------------------------------------
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """The stand-in for a side's Python."""
+    path = tmp_path / "environment" / "python"
+    path.parent.mkdir()
+    path.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(STAND_IN))} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def ajax_root(tmp_path: Path) -> Path:
+    """A git checkout with an ``ajax`` package."""
+    root = tmp_path / "ajax-checkout"
+    (root / "src" / "ajax").mkdir(parents=True)
+    (root / "src" / "ajax" / "__init__.py").write_text("")
+    git(root, "init", "--quiet", ".")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Ajax")
+    return root
+
+
+@pytest.fixture
+def launch(tmp_path: Path, python: Path, ajax_root: Path) -> Launch:
+    """Starts the command with stand-ins for both sides; the output directory is tmp_path/out.
+
+    ``environment`` is added to the launcher's.
+    """
+
+    def start(
+        *arguments: str,
+        actions: str = "",
+        of: tuple[str, ...] = ("--round", "1", "--smoke"),
+        **environment: str,
+    ) -> "subprocess.Popen[str]":
+        given = ["--out", str(tmp_path / "out"), "--reference-python", str(python)]
+        given += ["--ajax-python", str(python), "--ajax-root", str(ajax_root)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "launch.round", *of, *given, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "STAND_IN": actions, "AJAX_XLA_FLAGS": "--a=b", **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def reference() -> None:
+    """The reference checkout, obtained as the command obtains it."""
+    try:
+        obtain_checkout()
+    except UserError as error:
+        out_of_reach(f"the reference checkout is out of reach: {error}")

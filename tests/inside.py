@@ -22,6 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Set to 1, a test that cannot run for want of an environment or a checkout fails.
 NO_SKIP = "COMPARISON_NO_SKIP"
 
+#: Set to 1, tests of minutes run too, as they do where nothing may be skipped.
+SLOW = "COMPARISON_SLOW"
+slow = unittest.skipUnless(
+    os.environ.get(SLOW) == "1" or os.environ.get(NO_SKIP) == "1",
+    f"takes minutes: set {SLOW}=1 to run it",
+)
+
 Status = Literal["passed", "failed", "skipped"]
 
 

@@ -3,11 +3,15 @@
 ``python stand_in_side.py -I -c PROBE`` answers what a side's Python would; ``-m ref_side.run`` or
 ``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
 STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it is ended), forgets
-its last file, or leaks (writes an absolute path).
+its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with
+progress and evaluations on the way), may write no more than 4 KiB a file (limit), or finds the disk
+full (full). STAND_IN_JAX is the jax that it claims to have,
+STAND_IN_MORE are further packages.
 """
 
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -18,7 +22,9 @@ AJAX = "config.json timing.json progress.jsonl ajax_final.npz"
 
 def main() -> None:
     if sys.argv[1] == "-I":
-        print(json.dumps(["3.99.1", "0.7.2", sys.path]))
+        jax = os.environ.get("STAND_IN_JAX", "0.7.2")
+        more = [[name, "1"] for name in os.environ.get("STAND_IN_MORE", "").split()]
+        print(json.dumps(["3.99.1", [["jax", jax], *more], sys.path]))
         return
     side, words = sys.argv[2], sys.argv[3:]
     # Where it runs, and the options that the plan gave it.
@@ -37,7 +43,47 @@ def main() -> None:
     if words[words.index("--arm") + 1] != "stock":
         files.insert(0, out / name / "PATCH.txt")
     actions = dict(pair.split(":") for pair in os.environ.get("STAND_IN", "").split(",") if pair)
-    act(actions.get(name, "end"), out / name, files)
+    action, _, argument = actions.get(name, "end").partition("=")
+    if action == "train":
+        train(files, int(words[words.index("--rows") + 1]), float(argument))
+    elif action in ("limit", "full"):
+        record_without_end(out / name, full=action == "full")
+    else:
+        act(action, out / name, files)
+
+
+def train(files: list[Path], rows: int, seconds: float) -> None:
+    """Progress every 160 rows and evaluations, spread over ``seconds``; then all other files."""
+    from shared.protocol import updates
+
+    began = time.monotonic()
+    for row in range(160, rows + 1, 160):
+        time.sleep(max(0.0, began + seconds * row / rows - time.monotonic()))
+        line = {"rows": row, "updates": updates(row), "wall_s": time.monotonic() - began}
+        for file in files:
+            if file.name == "progress.jsonl" or (file.name == "evals.jsonl" and not row % 400):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("a") as stream:
+                    stream.write(json.dumps({**line, "mean": row / 50}) + "\n")
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+
+def record_without_end(directory: Path, *, full: bool) -> None:
+    """Write records, as a side writes them, until the system takes no more."""
+    from shared.files import JsonlWriter
+
+    path = directory / "records.jsonl"
+    directory.mkdir()
+    if full:
+        (directory / "evals.jsonl").write_text('{"rows": 400, "mean": 9.5}\n')
+        path.symlink_to("/dev/full")
+    else:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    with JsonlWriter(path) as writer:
+        for row in range(400, 10**6, 400):
+            writer.write({"rows": row, "filler": "." * 100})
 
 
 def act(action: str, directory: Path, files: list[Path]) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from ajax_side.recorder import Recorder
-from shared.errors import UserError
+from shared.errors import NotLearningError, UserError
 from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
 from shared.records import Evaluation, Progress, Record, read_checkpoints, read_rows
 
@@ -142,6 +143,81 @@ def test_metrics_with_one_entry_a_tick_are_compared_at_their_evaluations(
         recorder.log(logged(32, 0, 9.0), position)
     ticks = [logged(16, 0, np.nan), logged(32, 0, 9.0), logged(48, 0, np.nan)]
     assert recorder.faults(returned(ticks, ticks), (32,)) == []
+
+
+def test_what_the_call_returned_is_recorded_as_if_it_had_been_logged(tmp_path: Path) -> None:
+    points = [
+        [logged(400, 0, mean), logged(800, 81, mean + 0.1), logged(1200, 281, mean + 0.2)]
+        for mean in (9.0, 11.0)
+    ]
+    live, late = (Recorder(RunLayout(tmp_path / name), SEEDS, 1200) for name in ("live", "late"))
+    for number in range(3):
+        for position in range(2):
+            live.log(points[position][number], position)
+    padding = logged(-1, -1, np.nan)
+    late.take(returned(*([*each, padding] for each in points)))
+    for seed in SEEDS:
+        for kind, name in ((Record, RECORDS), (Evaluation, EVALUATIONS)):
+            logged_rows, taken = (
+                [
+                    replace(row, wall_s=None)
+                    for row in read_rows(
+                        RunLayout(tmp_path / where).ajax_seed_dir(seed) / name, kind
+                    )
+                ]
+                for where in ("live", "late")
+            )
+            assert taken == logged_rows
+            assert len(taken) == 3
+    assert late.faults(returned(*points), (400, 800, 1200)) == []
+
+
+def test_late_records_have_the_time_of_the_heartbeat_that_followed(
+    recorder: Recorder, layout: RunLayout
+) -> None:
+    for rows in range(0, 800, 16):
+        recorder.beat(rows)
+    time.sleep(0.05)
+    points = [logged(400, 0, 9.0), logged(800, 81, 9.0)]
+    recorder.take(returned(points, points))
+    first, second = read_rows(layout.ajax_seed_dir(4) / RECORDS, Record)
+    assert first.wall_s is not None
+    assert second.wall_s is not None
+    assert second.wall_s - first.wall_s > 0.05, "the last log point is the end"
+    lines = read_rows(layout.ajax_dir / PROGRESS, Progress)
+    assert [line.rows for line in lines] == [160, 320, 480, 640, 800], "and none goes back"
+
+
+def test_a_loss_that_is_no_number_stops_the_run_with_its_records_kept(
+    recorder: Recorder, layout: RunLayout
+) -> None:
+    for position in range(2):
+        recorder.log(logged(400, 0, 9.0, **{"Train/dyn_loss": np.nan}), position)  # no update yet
+    recorder.log(logged(800, 81, 9.0, **{"Train/dyn_loss": np.nan, "Train/adv/std": 1.0}), 0)
+    message = "ajax: stopped at row 800, after 81 updates: dyn_loss of seed 4 not finite; "
+    with pytest.raises(NotLearningError, match=message):
+        recorder.log(logged(800, 81, 9.0), 1)
+    assert isinstance(recorder.failure, NotLearningError)
+    for seed in SEEDS:
+        records = read_rows(layout.ajax_seed_dir(seed) / RECORDS, Record)
+        assert [record.rows for record in records] == [400, 800]
+
+
+def test_a_metric_that_is_no_loss_may_be_no_number(recorder: Recorder) -> None:
+    for position in range(2):
+        recorder.log(logged(800, 81, 9.0, **{"Train/adv/std": np.nan}), position)
+
+
+def test_without_callbacks_everything_is_recorded_before_the_run_is_given_up(
+    recorder: Recorder, layout: RunLayout
+) -> None:
+    fine = [logged(400, 81, 9.0), logged(800, 181, 9.0), logged(1200, 281, 9.0)]
+    lost = [fine[0], *(point | {"Train/rec_loss": np.float32(np.inf)} for point in fine[1:])]
+    with pytest.raises(NotLearningError, match=r"row 800, after 181 updates: rec_loss of seed 7"):
+        recorder.take(returned(fine, lost))
+    for seed in SEEDS:
+        records = read_rows(layout.ajax_seed_dir(seed) / RECORDS, Record)
+        assert [record.rows for record in records] == [400, 800, 1200]
 
 
 BLOCKED = """

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from shared.errors import RecordError, UserError, run_command
+from shared.errors import NotLearningError, RecordError, UserError, run_command
 from shared.provenance import REPO
 
 
@@ -21,6 +21,7 @@ def test_the_status_of_a_command_is_its_answer(status: int) -> None:
     [
         (UserError("x.json: missing; restore it"), 2, "error: x.json: missing; restore it\n"),
         (RecordError("x:3: not JSON"), 2, "error: x:3: not JSON\n"),
+        (NotLearningError("loss is NaN"), 1, "error: loss is NaN\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
     ],
 )

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from pytest_regressions.file_regression import FileRegressionFixture
 
-from launch.describe import describe_plan
+from launch.describe import describe_cache, describe_plan
 from launch.places import Places
 from launch.plan import Plan, child_environment, departures, plan_round
-from shared.protocol import ROUNDS, SIDES, Round, updates
+from launch.programs import SideCache, mark_warm
+from shared.protocol import ROUNDS, SIDES, Round, Side, updates
 
 PLACES = Places(
     repo=Path("/REPO"),
@@ -27,8 +28,13 @@ PLACES = Places(
 )
 
 
+CACHES: dict[Side, SideCache] = {
+    side: SideCache(Path(f"/REPO/.work/cache/jax/{side.upper()}"), "c0de") for side in SIDES
+}
+
+
 def plan(chosen: Round, places: Places = PLACES) -> Plan:
-    return plan_round(chosen, places)
+    return plan_round(chosen, places, caches=CACHES)
 
 
 @pytest.mark.parametrize("smoke", [False, True], ids=["full", "smoke"])
@@ -83,7 +89,9 @@ def test_planning_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("side", SIDES)
 def test_one_side_alone_has_the_same_processes(side: str) -> None:
-    alone = plan_round(ROUNDS[3], PLACES, sides=[each for each in SIDES if each == side])
+    alone = plan_round(
+        ROUNDS[3], PLACES, sides=[each for each in SIDES if each == side], caches=CACHES
+    )
     assert alone.sides == (side,)
     assert alone.jobs == tuple(job for job in plan(ROUNDS[3]).jobs if job.side == side)
 
@@ -91,6 +99,50 @@ def test_one_side_alone_has_the_same_processes(side: str) -> None:
 def test_xla_flags_reach_their_own_side_only() -> None:
     jobs = plan_round(ROUNDS[1], PLACES, xla_flags={"reference": "--x=1"}).jobs
     assert {job.side: job.env["XLA_FLAGS"] for job in jobs} == {"reference": "--x=1", "ajax": ""}
+
+
+def test_without_a_cache_no_variable_points_at_one() -> None:
+    bare = plan_round(ROUNDS[1], PLACES)
+    assert not bare.compile_cache
+    assert describe_cache(bare) == "compile cache: off"
+    for job in bare.jobs:
+        assert job.program is None
+        assert not any(name.startswith("JAX_") for name in job.env if name != "JAX_PLATFORMS")
+        assert (job.env.get("AJAX_NO_COMPILE_CACHE") == "1") is (job.side == "ajax")
+
+
+def test_jobs_share_a_program_where_they_compile_the_same() -> None:
+    seeds = [job.program for job in plan(ROUNDS[3]).jobs if job.side == "reference"]
+    assert len(seeds) == 5
+    assert len(set(seeds)) == 1
+    programs = {
+        job.program
+        for chosen in ROUNDS.values()
+        for each in (chosen, chosen.smoke(), replace(chosen, seeds=(4,)))
+        for job in plan(each).jobs
+    }
+    # Three arms of the reference, tiny and full. Of Ajax's rounds no two are alike but the smokes
+    # of 1 and 3.
+    assert len(programs) == 3 * 2 + 3 * 2 + 2
+    flagged = plan_round(ROUNDS[1], PLACES, caches=CACHES, xla_flags={"reference": "--x=1"}).jobs
+    assert programs.isdisjoint({job.program for job in flagged if job.side == "reference"})
+
+
+def test_code_that_changes_is_never_warm() -> None:
+    caches = {**CACHES, "ajax": SideCache(CACHES["ajax"].directory, None)}
+    (job,) = plan_round(ROUNDS[1], PLACES, sides=["ajax"], caches=caches).jobs
+    assert job.program is None
+    assert job.env["JAX_COMPILATION_CACHE_DIR"] == "/REPO/.work/cache/jax/AJAX"
+
+
+def test_who_waits_for_whom_is_said(tmp_path: Path) -> None:
+    caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
+    cold = plan_round(ROUNDS[1], PLACES, caches=caches)
+    assert describe_cache(cold) == "compile cache: on; ref_s1 ref_s2 wait until ref_s0 trains"
+    for job in cold.jobs:
+        assert job.program is not None
+        mark_warm(job.program)
+    assert describe_cache(cold) == "compile cache: on"
 
 
 def test_a_checkout_of_ajax_is_passed_on() -> None:
@@ -143,10 +195,11 @@ def test_the_users_shell_does_not_change_what_is_computed() -> None:
         "DREAMERV3_REF": "relative",
         "AJAX_SRC": "relative/src",
         "AJAX_XLA_FLAGS": "--y",
-        "AJAX_NO_COMPILE_CACHE": "1",
+        "AJAX_NO_COMPILE_CACHE": "",
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
     }
     env = child_environment(job.env, inherited)
-    kept = {"PATH": "/bin", "HOME": "/HOME", "AJAX_NO_COMPILE_CACHE": "1"}
+    kept = {"PATH": "/bin", "HOME": "/HOME"}
     assert env == kept | dict(job.env)
     assert env["PYTHONPATH"] == "/REPO"
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from launch.plan import Job
+from launch.processes import describe_exit
 from launch.signals import StopSignals
-from launch.supervise import Outcome, Result, describe_exit, exit_code, run_foreground, supervise
+from launch.supervise import Outcome, Result, exit_code, run_foreground, supervise
 from shared.layout import RunLayout
 
 #: Writes its process id, then sleeps; a test ends it.
@@ -151,6 +152,16 @@ def test_exit_codes_logs_and_files(tmp_path: Path) -> None:
     assert done(tmp_path, "three") == "3\n"
     assert (tmp_path / "fine.log").read_text() == "out\n"
     assert (tmp_path / "three.log").read_text() == "bad\n"
+
+
+def test_the_last_error_of_a_log_is_part_of_the_problem(tmp_path: Path) -> None:
+    says = "import sys; print('x' * 9000, flush=True); sys.exit('error: loss is NaN')"
+    other = "import sys; print('error: not the last line\\nmore'); sys.exit(1)"
+    result = run(tmp_path, [job(tmp_path, "a", says), job(tmp_path, "b", other)])
+    assert {each.job.name: each.problem for each in result.outcomes} == {
+        "a": "exit code 1, error: loss is NaN",
+        "b": "exit code 1",
+    }
 
 
 def test_order_and_limit(tmp_path: Path) -> None:

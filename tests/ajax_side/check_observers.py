@@ -1,6 +1,5 @@
 """Observing a run leaves what it computes as it is, bit for bit."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -10,10 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from shared.provenance import REPO
-from tests.inside import NO_SKIP
-
-#: Two trainings of minutes: off unless asked for, or unless nothing may be skipped.
-SLOW = "COMPARISON_SLOW"
+from tests.inside import slow
 
 #: A run of nine updates, observed or not; what it returned and its final state go to a file.
 RUN = """
@@ -44,10 +40,7 @@ np.savez(sys.argv[1], **leaves, **named)
 class Observers(unittest.TestCase):
     """All replaced functions against a run without them."""
 
-    @unittest.skipUnless(
-        os.environ.get(SLOW) == "1" or os.environ.get(NO_SKIP) == "1",
-        f"takes minutes: set {SLOW}=1 to run it",
-    )
+    @slow
     def test_training_is_the_same_bit_for_bit(self) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             files = {kind: Path(scratch) / f"{kind}.npz" for kind in ("observed", "plain")}

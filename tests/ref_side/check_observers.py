@@ -43,6 +43,16 @@ class Windows(unittest.TestCase):
         self.assertEqual(window.close(), ({"loss": 2.0}, 1))
         self.assertEqual(window.close(), ({}, 0))
 
+    def test_a_lost_loss_is_seen_while_the_mean_is_still_a_number(self) -> None:
+        window = TrainWindow()
+        self.assertEqual(window.lost(), ())
+        window.add({"vector_loss": np.float32(1.0), "rewstats/pos_loss": np.float32(np.nan)})
+        self.assertEqual(window.lost(), ())
+        window.add({"vector_loss": np.float32(np.nan), "opt_loss": np.float32(np.inf)})
+        window.add({})
+        self.assertEqual(window.lost(), ("vector_loss", "opt_loss"))
+        self.assertEqual(window.close()[0]["vector_loss"], 1.0)
+
     def test_a_stopwatch_adds_up(self) -> None:
         watch = Stopwatch()
         for _ in range(2):

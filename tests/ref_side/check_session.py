@@ -25,6 +25,7 @@ from ref_side.evaluation import Outcome
 from ref_side.recorder import Recorder, return_normaliser
 from ref_side.session import Session, Settings, resolve
 from shared.configuration import flatten, reference_overrides, reference_resolved
+from shared.errors import NotLearningError
 from shared.protocol import updates
 from shared.records import Episode, Evaluation, Progress, Record, check_episode, read_rows
 
@@ -58,7 +59,9 @@ class RandomAgent(embodied.RandomAgent):  # type: ignore[misc]
         return {}, carry, metrics
 
 
-def run_randomly(directory: Path, evaluate: Callable[[], Outcome]) -> Session:
+def run_randomly(
+    directory: Path, evaluate: Callable[[], Outcome], kind: type = RandomAgent
+) -> Session:
     """Run the stock loop with random actions into ``directory``; ``evaluate`` evaluates."""
     directory.mkdir()
     settings = Settings(
@@ -74,7 +77,7 @@ def run_randomly(directory: Path, evaluate: Callable[[], Outcome]) -> Session:
     )
     recorder = Recorder(directory, 3, ROWS, settings.began)
     evaluation = mock.patch.object(Session, "_evaluate", lambda _: evaluate())
-    with mock.patch.object(dreamerv3, "Agent", RandomAgent), evaluation:
+    with mock.patch.object(dreamerv3, "Agent", kind), evaluation:
         session = Session(settings, recorder)
         try:
             session.run()
@@ -162,6 +165,34 @@ class Running(unittest.TestCase):
                 json.loads(line, parse_constant=self.fail)
 
     def test_the_stock_driver_is_back(self) -> None:
+        self.assertEqual(embodied.Driver.__module__, "embodied.core.driver")
+
+
+class Losing(unittest.TestCase):
+    """A run whose losses stop being numbers."""
+
+    def test_it_stops_at_the_next_checkpoint_and_keeps_its_records(self) -> None:
+        class LosingAgent(RandomAgent):
+            def train(self, data: Any, carry: Any = ()) -> Any:
+                result = super().train(data, carry)
+                if int(self.updates) > 60:
+                    self._pending["actor_loss"] = np.float32(np.nan)
+                    self._pending["reward_loss"] = np.float32(np.inf)
+                return result
+
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "ref_s3"
+            with self.assertRaises(NotLearningError) as ended:
+                run_randomly(run, lambda: OUTCOME, LosingAgent)
+            self.assertEqual(
+                str(ended.exception),
+                "ref_s3: stopped at row 1200, after 81 updates: reward_loss, actor_loss not finite;"
+                " its records are kept",
+            )
+            for name, kind in (("records.jsonl", Record), ("evals.jsonl", Evaluation)):
+                rows = [row.rows for row in read_rows(run / name, kind)]
+                self.assertEqual(rows, [400, 800, 1200])
+            self.assertTrue(read_rows(run / "episodes.jsonl", Episode))
         self.assertEqual(embodied.Driver.__module__, "embodied.core.driver")
 
 

@@ -1,0 +1,77 @@
+"""What is on record of a process beside its own files: who it was, and how it ended."""
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from launch.identity import Identity, identify
+from launch.plan import Job
+from shared.files import write_json
+from shared.layout import RunLayout
+from shared.provenance import REPO, Roots
+
+FORMAT = 1
+#: Of a log, enough for its last line.
+_LAST_BYTES = 4096
+
+
+def describe_exit(code: int) -> str:
+    """``exit code 1``, or ``ended by SIGKILL (exit code 137)``."""
+    with suppress(ValueError):
+        if code > 128:
+            return f"ended by {signal.Signals(code - 128).name} (exit code {code})"
+    return f"exit code {code}"
+
+
+def problem(code: int, missing: Sequence[str], log: Path) -> str | None:
+    """What was wrong with a process that ended with ``code``; ``None`` if nothing was."""
+    if code:
+        said = last_error(log)
+        return f"{describe_exit(code)}, {said}" if said else describe_exit(code)
+    return f"ended with 0 but left no {', '.join(missing)}" if missing else None
+
+
+def last_error(log: Path) -> str | None:
+    """The ``error:`` line with which a command of this project ended, or ``None``."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = stream.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1] if lines and lines[-1].startswith("error: ") else None
+
+
+def missing_files(job: Job, out: Path) -> tuple[str, ...]:
+    """The files that ``job`` should have left and has not, relative to ``out``."""
+    absent = (path for path in job.expected_files if not path.exists())
+    return tuple(path.relative_to(out).as_posix() for path in absent)
+
+
+def read_done(job: Job, run: RunLayout) -> int | None:
+    """The exit code on record; ``None`` without one, and where the file holds no number."""
+    try:
+        return int(run.done(job.name).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def record_process(job: Job, pid: int, run: RunLayout) -> None:
+    """Write ``<name>.json``: which process ``pid`` is, and its command. May raise ``OSError``."""
+    named = {"reference_checkout": job.cwd} if job.side == "reference" else {}
+    roots = Roots(out=run.root, repo=REPO, **named)
+    words = [roots.record(Path(word)) if word.startswith("/") else word for word in job.argv]
+    row = {"format": FORMAT, **identify(pid, run.root).to_json(), "argv": words}
+    write_json(run.process(job.name), row)
+
+
+def read_process(name: str, run: RunLayout) -> Identity | None:
+    """Which process ``name`` was started as; ``None`` if it never was."""
+    try:
+        row = json.loads(run.process(name).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return Identity.from_json(row) if isinstance(row, dict) else None

@@ -1,0 +1,109 @@
+"""``python -m launch.status``: how a round stands, from its files alone."""
+
+import argparse
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from launch.board import DRAW_EVERY_S, Screen, has_colour, is_live
+from launch.lock import inspect
+from launch.places import Places
+from launch.plan import Job, plan_round
+from launch.state import ENDED_BADLY, RoundState, round_state
+from launch.table import round_lines
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.launch_info import Launch, read_launches
+from shared.layout import RunLayout
+from shared.protocol import ROUNDS, SIDES, Round
+from shared.provenance import REPO
+
+#: Width for output that goes to no terminal.
+PLAIN_WIDTH = 120
+
+
+def main() -> int:
+    """Show the state of a round; exit status 1 if a part of it ended badly."""
+    options = _parser().parse_args()
+    state = read_round(options.root)
+    if options.watch and is_live(sys.stdout):
+        state = watch(options.root)
+    else:
+        terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns - 1 if terminal else PLAIN_WIDTH
+        for line in round_lines(state, width):
+            # Nothing is cut off where a file or a pipe takes it.
+            print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
+    code = state.launcher.exit_code if state.launcher is not None else None
+    bad = any(each.state in ENDED_BADLY for each in state.processes)
+    return EXIT_NO if bad or code else 0
+
+
+def watch(root: Path) -> RoundState:
+    """Show the state again and again until no launcher works on the round; the last state."""
+    screen = Screen(sys.stdout, notes=True)
+    while True:
+        state = read_round(root)
+        screen.draw(state)
+        if not state.running:
+            return state
+        time.sleep(DRAW_EVERY_S)
+
+
+def read_round(root: Path) -> RoundState:
+    """The state of the round in the directory ``root``, as its ``launch_info.txt`` planned it.
+
+    Raises ``UserError`` where the directory holds no round that this project started.
+    """
+    path = RunLayout(root).launch_info
+    if not path.is_file():
+        raise UserError(f"{root}: holds no {path.name}; name the directory of a round with --root")
+    launches = read_launches(path)
+    chosen = _round(launches[-1], path)
+    limit = launches[-1].number("jobs") or 1
+    return round_state(
+        chosen, root, _jobs(chosen, launches, root), limit=limit, launcher=inspect(root)
+    )
+
+
+def _jobs(chosen: Round, launches: tuple[Launch, ...], root: Path) -> tuple[Job, ...]:
+    """The processes of the sides that were started, as they were planned."""
+    # Of a plan made only to be looked at, where Pythons and checkouts lie does not matter.
+    places = Places(REPO, root, *[REPO] * 6)
+    sides = [side for side in SIDES if any(side in each.sides for each in launches)]
+    return plan_round(chosen, places, sides=sides, compare=False).jobs
+
+
+def _round(launch: Launch, path: Path) -> Round:
+    number, seeds = launch.number("round"), launch.fields.get("seeds", "").split()
+    sizes = [launch.number(name) for name in ("rows", "every", "episodes")]
+    rows, every, episodes = (size or 0 for size in sizes)
+    if number not in ROUNDS or 0 in (rows, every, episodes, len(seeds)):
+        raise UserError(
+            f"{path}: does not say round, rows, every, episodes and seeds; status shows rounds "
+            "that this project started"
+        )
+    chosen = ROUNDS[number].smoke() if launch.fields.get("smoke") == "yes" else ROUNDS[number]
+    wanted = tuple(int(seed) for seed in seeds if seed.isdecimal())
+    return replace(chosen, seeds=wanted, rows=rows, every=every, episodes=episodes)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m launch.status",
+        description="Show how a running, finished or broken round stands, from its files alone.",
+        epilog="Exit status: 0 it runs or has finished; 1 a part of it ended badly; 2 there is no "
+        "round.",
+    )
+    parser.add_argument(
+        "--root", type=Path, required=True, metavar="DIR", help="the round's directory"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="show it again every second until it has ended"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    run_command(main)

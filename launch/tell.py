@@ -1,0 +1,50 @@
+"""What the launcher says before and after it runs processes."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from launch.describe import at_a_time, describe_round, processes, shown
+from launch.plan import Plan
+from launch.resume import leftovers, remaining
+from shared.layout import RunLayout
+
+
+def say(line: str) -> None:
+    """Print one line with the time of day. A terminal that has gone away ends no round."""
+    with suppress(OSError):
+        print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
+
+
+def announce(plan: Plan, left: Plan, limit: int) -> None:
+    """Say what is run: of ``plan`` the processes in ``left``, at most ``limit`` at a time."""
+    for line in describe_round(plan):
+        say(line)
+    say(f"output: {shown(plan.out)}")
+    finished = [job.name for job in plan.jobs if job not in left.jobs]
+    if finished:
+        say(f"finished already, not run again: {' '.join(finished)}")
+    if left.jobs:
+        names = " ".join(job.name for job in left.jobs)
+        say(f"{processes(left)}, {at_a_time(limit)}: {names}")
+    for comparison in plan.comparisons:
+        for root in sorted({root for _, root in comparison.sides} - {plan.out}):
+            if not root.is_dir():
+                say(f"note: {comparison.name} will need {shown(root)}, which is not there")
+
+
+def announce_detached(plan: Plan, pid: int) -> None:
+    """Say where a detached launcher, process ``pid``, is heard of again."""
+    out = shown(plan.out)
+    say(f"detached: launcher pid {pid}, output in {shown(RunLayout(plan.out).launch_log)}")
+    say(f"watch it with nox -s status -- --root {out} --watch, stop it with kill {pid}")
+
+
+def foreseen(plan: Plan) -> Iterator[str]:
+    """How a start of ``plan`` would go on from what its directory holds; no line for a new one."""
+    run, left = RunLayout(plan.out), remaining(plan)
+    for job in plan.jobs:
+        if job not in left.jobs:
+            yield f"{job.name}: has finished, is not run again"
+        elif leftovers(job, run):
+            yield f"{job.name}: did not finish, is moved to {shown(run.aside)} and run again"

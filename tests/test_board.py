@@ -1,0 +1,353 @@
+"""The board: which state each process is in, the table at two widths, and drawing it in place.
+
+The files in tests/test_board/ are the table as a terminal shows it; after a deliberate change,
+``nox -s tests -- tests/test_board.py --force-regen`` writes them anew for review.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_regressions.file_regression import FileRegressionFixture
+
+from launch.board import Board, Screen, has_colour, is_live
+from launch.identity import Fate
+from launch.lock import Launcher
+from launch.places import Places
+from launch.plan import Job, plan_round
+from launch.processes import record_process
+from launch.progress import Snapshot
+from launch.state import ENDED_BADLY, ProcessState, RoundState, State, process_state, round_state
+from launch.supervise import Outcome
+from launch.table import Line, fit, launcher_words, round_lines
+from shared.launch_info import append_launch
+from shared.layout import RunLayout
+from shared.protocol import ROUNDS, Round
+from tests.inside import ROOT
+
+
+def planned(out: Path, number: int = 3) -> dict[str, Job]:
+    places = Places(ROOT, out, *[ROOT] * 6)
+    return {job.name: job for job in plan_round(ROUNDS[number], places).jobs}
+
+
+def state(launcher: Launcher | None, *, out: Path = Path("/OUT")) -> RoundState:
+    """Round 3 with a process in every state that a board may show at once."""
+    jobs = planned(out)
+
+    def each(name: str, state: State, *numbers: float, note: str | None = None) -> ProcessState:
+        rows, updates, rate, evaluation = (*numbers, *[0.0] * 4)[:4]
+        seen = Snapshot(int(rows), int(updates), 24_000)
+        if evaluation:
+            seen = replace(seen, evaluation=evaluation, evaluation_rows=int(rows) // 400 * 400)
+        return ProcessState(jobs[name], state, replace(seen, rate=rate or None), note)
+
+    processes = (
+        each("ajax", State.TRAINING, 12_480, 5721, 1.05, 213.25),
+        each("ref_s0", State.FINISHED, 24_000, 11_481, 0.6, 500.0),
+        each("ref_s1", State.FAILED, 3200, 1081, 0.6, 21.5, note="exit code 1"),
+        each("ref_s2", State.TRAINING, 11_200, 5081, 0.64, 98.0),
+        each("ref_s3", State.STARTING, 160),
+        each("ref_s4", State.WAITING),
+    )
+    return RoundState(ROUNDS[3], out, launcher, 3, processes)
+
+
+RUNS = Launcher(Fate.RUNS, 4321, time.time() + 1e6)  # in the future: an age of 0
+
+
+@pytest.mark.parametrize("width", [79, 119])
+def test_table(width: int, file_regression: FileRegressionFixture) -> None:
+    lines = [line.drawn(width, colour=False) for line in round_lines(state(RUNS), width)]
+    assert max(map(len, lines)) <= width
+    assert not any(line.endswith(">") for line in lines), "nothing is cut off"
+    file_regression.check("\n".join(lines) + "\n", basename=f"table_{width}")
+
+
+def test_a_narrow_terminal_cuts_and_says_so() -> None:
+    lines = [line.drawn(40, colour=False) for line in round_lines(state(RUNS), 40)]
+    assert max(map(len, lines)) <= 40
+    assert lines[2].endswith(">")
+
+
+def test_a_low_terminal_counts_what_it_leaves_out() -> None:
+    lines = [Line(str(number)) for number in range(9)]
+    assert fit(lines, 9) == lines
+    assert [line.text for line in fit(lines, 4)] == ["0", "1", "2", "... 6 more lines"]
+    assert len(fit(lines, 1)) == 1
+
+
+def test_colours_mark_what_needs_attention() -> None:
+    lines = round_lines(state(RUNS), 80)
+    failed = next(line for line in lines if "FAILED" in line.text)
+    assert failed.drawn(80, colour=True).startswith("\x1b[31m")
+    assert failed.drawn(80, colour=True).endswith("\x1b[0m")
+    assert "\x1b" not in failed.drawn(80, colour=False)
+
+
+def test_time_left_packs_what_waits_onto_what_runs() -> None:
+    jobs = planned(Path("/OUT"))
+
+    def part(name: str, state: State, left: float) -> ProcessState:
+        seen = Snapshot(12_000, 5481, 24_000, rate=(11_481 - 5481) / left)
+        return ProcessState(jobs[name], state, seen)
+
+    parts = (
+        part("ajax", State.TRAINING, 100.0),
+        part("ref_s0", State.TRAINING, 30.0),
+        part("ref_s1", State.WAITING, 50.0),
+        part("ref_s2", State.WAITING, 40.0),
+        part("ref_s3", State.FAILED, 999.0),
+    )
+    assert RoundState(ROUNDS[3], Path(), RUNS, 2, parts).left_s == pytest.approx(120.0)
+    assert RoundState(ROUNDS[3], Path(), RUNS, 4, parts).left_s == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "words"),
+    [
+        (None, "no launcher on record"),
+        (Launcher(Fate.GONE, 7, None, 0), "ended, all is well"),
+        (Launcher(Fate.GONE, 7, None, 1), "ended: not all is well"),
+        (Launcher(Fate.GONE, 7, None, 130), "ended: stopped by SIGINT (exit code 130)"),
+        (Launcher(Fate.GONE, 7), "BROKEN: its launcher (pid 7) was killed"),
+        (Launcher(Fate.REBOOTED, 7), "BROKEN: the machine rebooted"),
+        (Launcher(Fate.COPIED, 7), "a copy: whether the original still runs is unknown"),
+        (Launcher(Fate.ELSEWHERE, 7), "started on another machine: whether it runs is unknown"),
+    ],
+)
+def test_what_is_known_of_the_launcher(launcher: Launcher | None, words: str) -> None:
+    assert launcher_words(launcher) == words
+    assert round_lines(state(launcher), 119)[0].text == f"round 3: {words}"
+
+
+# --- states from files ----------------------------------------------------------------------
+
+
+def test_states_of_a_process_from_its_files(tmp_path: Path) -> None:
+    job, run = planned(tmp_path)["ref_s0"], RunLayout(tmp_path)
+
+    def now(*, launched: bool) -> State:
+        return process_state(job, run, 24_000, launched=launched).state
+
+    assert now(launched=True) is State.WAITING
+    assert now(launched=False) is State.NOT_RUN
+    record_process(job, os.getpid(), run)
+    assert now(launched=True) is State.STARTING
+    assert now(launched=False) is State.ORPHAN
+    job.directory.mkdir()
+    progress = '{"rows": 1120, "updates": 41, "wall_s": 9.0}\n'
+    (job.directory / "progress.jsonl").write_text(progress)
+    assert now(launched=True) is State.TRAINING
+    row = json.loads(run.process("ref_s0").read_text())
+    for changes, state in (
+        ({"started": "1"}, State.BROKEN),
+        ({"boot": "earlier"}, State.BROKEN),
+        ({"directory": 1}, State.UNKNOWN),
+        ({"boot": "other", "machine": "other"}, State.UNKNOWN),
+    ):
+        run.process("ref_s0").write_text(json.dumps(row | changes))
+        assert now(launched=False) is state, changes
+    run.process("ref_s0").unlink()
+    assert now(launched=False) is State.UNKNOWN, "started by a version that kept no such file"
+    for code, state in ((0, State.FAILED), (1, State.FAILED), (137, State.FAILED)):
+        run.done("ref_s0").write_text(f"{code}\n")
+        assert now(launched=True) is state
+    run.done("ref_s0").write_text("143\n")
+    assert now(launched=True) is State.STOPPED
+    run.done("ref_s0").write_text("0\n")
+    for path in job.expected_files:
+        path.touch()
+    assert now(launched=False) is State.FINISHED
+
+
+def test_the_command_on_record_names_no_place_of_this_machine(tmp_path: Path) -> None:
+    run = RunLayout(tmp_path)
+    for job in planned(tmp_path).values():
+        record_process(job, os.getpid(), run)
+        row = json.loads(run.process(job.name).read_text())
+        assert row["argv"][row["argv"].index("--out") + 1] == "<out>"
+        assert not any(word.startswith("/") for word in row["argv"])
+
+
+# --- drawing --------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """A terminal that knows what the board uses: newline, return, cursor up, erase below.
+
+    Lines longer than ``width`` are wrapped, as a terminal does.
+    """
+
+    def __init__(self, width: int = 200) -> None:
+        super().__init__()
+        self.width = width
+        self.lines: list[str] = [""]
+        self._row = 0
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        for part in re.split(r"(\x1b\[\d*[AJm]|\r|\n)", text):
+            if part == "\n":
+                self._row += 1
+                self.lines += [""] * (self._row + 1 - len(self.lines))
+            elif part.endswith("A") and part.startswith("\x1b"):
+                self._row -= int(part[2:-1])
+                assert self._row >= 0, "above the first line"
+            elif part == "\x1b[J":
+                self.lines[self._row :] = [""]
+            elif part and part != "\r" and not part.startswith("\x1b"):
+                assert self.lines[self._row] == "", "written over a line that stands"
+                self.lines[self._row] = part
+        return len(text)
+
+    def narrow(self, width: int) -> None:
+        """Make the terminal narrower; what stands there is wrapped."""
+        wrapped = []
+        for line in self.lines[:-1]:
+            wrapped += [line[at : at + width] for at in range(0, max(1, len(line)), width)]
+        self.lines, self._row = [*wrapped, ""], len(wrapped)
+
+
+@pytest.fixture
+def size(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """The size of the terminal, to be changed by the test."""
+    found = {"columns": 100, "lines": 40}
+    monkeypatch.setattr(
+        "shutil.get_terminal_size", lambda: os.terminal_size((found["columns"], found["lines"]))
+    )
+    return found
+
+
+@pytest.mark.usefixtures("size")
+def test_the_board_is_drawn_in_place_and_events_stay_above() -> None:
+    terminal = Terminal()
+    told: list[RoundState] = []
+
+    def read() -> RoundState:
+        told.append(state(RUNS))
+        return told[-1]
+
+    board = Board(read, lambda line: print(line, file=terminal), terminal)
+    for _ in range(3):
+        board.tick([])
+    assert len(told) == 1, "drawn once a second"
+    job = state(RUNS).processes[2].job
+    board.ended(Outcome(job, 1, 200.0, "exit code 1"))
+    board.tick([])
+    board.stopping("SIGINT: SIGTERM", [job])
+    board.tick([])
+    assert terminal.lines[:3] == [
+        "ref_s1: FAILED after 3 min: exit code 1",
+        "SIGINT: SIGTERM to ref_s1",
+        "round 3: running, launcher pid 4321, started 0 s ago",
+    ]
+    assert len(terminal.lines) == 2 + 9 + 1, "title, heads, six processes, total"
+    board.close()
+    print("after", file=terminal)
+    assert terminal.lines[-2:] == ["after", ""]
+    assert sum(line.startswith("round 3") for line in terminal.lines) == 1
+
+
+def test_a_narrowed_terminal_leaves_no_remains(size: dict[str, int]) -> None:
+    terminal = Terminal()
+    screen = Screen(terminal, notes=True)
+    screen.draw(state(RUNS))
+    terminal.narrow(30)
+    size["columns"] = 30
+    screen.draw(state(RUNS))
+    assert sum(line.startswith("round 3") for line in terminal.lines) == 1
+    assert max(map(len, terminal.lines)) < 30
+    size["lines"] = 5
+    screen.draw(state(RUNS))
+    assert len(terminal.lines) == 5, "four lines and the cursor's"
+    screen.erase()
+    assert terminal.lines == [""]
+
+
+def test_where_no_board_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert (is_live(terminal), has_colour(terminal)) == (True, True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert (is_live(terminal), has_colour(terminal)) == (True, False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not is_live(terminal)
+    assert not is_live(io.StringIO())
+
+
+def test_a_terminal_that_goes_away_is_no_error() -> None:
+    class Gone(Terminal):
+        def write(self, text: str) -> int:  # noqa: ARG002
+            raise BrokenPipeError
+
+    Screen(Gone(), notes=True).draw(state(RUNS))
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def status(*arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "launch.status", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def planned_round(out: Path, chosen: Round, *sides: str) -> None:
+    fields = {"round": str(chosen.number), "smoke": "no", "sides": " ".join(sides), "jobs": "2"}
+    fields |= {name: str(getattr(chosen, name)) for name in ("rows", "every", "episodes")}
+    append_launch(out / "launch_info.txt", fields | {"seeds": " ".join(map(str, chosen.seeds))})
+
+
+def test_status_shows_the_sides_that_were_started(tmp_path: Path) -> None:
+    chosen = replace(ROUNDS[2], seeds=(4, 7), rows=4000)
+    planned_round(tmp_path, chosen, "ajax")
+    code, output = status("--root", str(tmp_path))
+    assert code == 0
+    assert [line.split()[0] for line in output.splitlines()[2:]] == ["ajax", "total"]
+    planned_round(tmp_path, chosen, "reference")
+    (tmp_path / "ref_s7.DONE").write_text("1\n")
+    before = sorted(tmp_path.rglob("*"))
+    code, output = status("--root", str(tmp_path))
+    assert code == 1
+    assert [line.split()[:3] for line in output.splitlines()[2:5]] == [
+        ["ajax", "not", "run"],
+        ["ref_s4", "not", "run"],
+        ["ref_s7", "FAILED", "0/4000"],
+    ]
+    assert sorted(tmp_path.rglob("*")) == before, "looking writes nothing"
+
+
+@pytest.mark.parametrize("text", [None, "reference: <reference-checkout> @ abcdef0\n"])
+def test_what_is_no_round_is_one_line(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "launch_info.txt").write_text(text)
+    code, output = status("--root", str(tmp_path))
+    assert (code, output.count("\n")) == (2, 1)
+    assert output.startswith(f"error: {tmp_path}")
+
+
+def test_watching_ends_with_the_round(tmp_path: Path) -> None:
+    planned_round(tmp_path, ROUNDS[1], "ajax")
+    (tmp_path / "ajax.DONE").write_text("137\n")
+    assert status("--root", str(tmp_path), "--watch")[0] == 1
+
+
+def test_a_board_reads_the_round_of_the_plan(tmp_path: Path) -> None:
+    jobs: Sequence[Job] = tuple(planned(tmp_path, 1).values())
+    found = round_state(ROUNDS[1], tmp_path, jobs, limit=2, launcher=RUNS)
+    assert [each.state for each in found.processes] == [State.WAITING] * 4
+    assert found.fraction == 0.0
+    assert found.left_s > 0.0
+    assert not any(each.state in ENDED_BADLY for each in found.processes)
