@@ -2,12 +2,10 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import jax
 
-from ajax_side.counter import counter
 from ajax_side.recorder import NORMALISER_HIGH, NORMALISER_LOW
 from shared.errors import UserError
 from shared.protocol import N_ENVS
@@ -16,19 +14,18 @@ Log = Callable[[Mapping[str, Any], int], None]
 
 _LOG_MODULE = "ajax.log"
 _TRAIN_MODULE = "ajax.agents.DreamerV3.train_DreamerV3"
-#: Name by which a stored program finds the heartbeat's function.
-_TICK = "dreamerv3_comparison_tick"
 
 
 def observe(log: Log, beat: Callable[[int], None], *, stored: bool) -> list[str]:
     """Attach everything that a run is observed by; what was replaced, a line each.
 
-    ``stored`` leaves jax's host callbacks out: then ``log`` is not called.
+    ``stored`` leaves host callbacks out, so that jax can keep the compiled program: then neither
+    ``log`` nor ``beat`` is called.
     """
     replaced = (
         remove_log() if stored else observe_log(log),
         add_return_normaliser(),
-        add_heartbeat(beat, stored=stored),
+        None if stored else add_heartbeat(beat),
     )
     return [each for each in replaced if each is not None]
 
@@ -63,25 +60,19 @@ def remove_log() -> str:
     return f"{_LOG_MODULE}.gated_log_callback does nothing: what the call returns is recorded"
 
 
-def add_heartbeat(beat: Callable[[int], None], *, stored: bool = False) -> str | None:
+def add_heartbeat(beat: Callable[[int], None]) -> str | None:
     """Have ``beat(rows)`` called at the start of every tick; ``None`` where there is no such place.
 
     ``rows`` is how many were collected before. The callback reads the tick's number only, which
-    all seeds share: it is called once a tick, and nothing that is trained depends on it. With
-    ``stored`` it is no host callback of jax's, so that the program can be stored.
+    all seeds share: it is called once a tick, and nothing that is trained depends on it.
     """
     module = importlib.import_module(_TRAIN_MODULE)
     stock = getattr(module, "collect", None)
     if stock is None:
         return None
 
-    def report(number: Any) -> None:
-        beat(int(number) * N_ENVS)
-
-    count = counter(_TICK, report) if stored else partial(jax.debug.callback, report)
-
     def observed(agent_state: Any, tick: Any, **options: Any) -> Any:
-        count(tick)
+        jax.debug.callback(lambda number: beat(int(number) * N_ENVS), tick)
         return stock(agent_state, tick, **options)
 
     module.collect = observed  # type: ignore[attr-defined]

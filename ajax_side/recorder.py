@@ -40,8 +40,6 @@ class Recorder:
         self._seeds, self._total = tuple(seeds), rows
         self._start = time.monotonic()
         self._reported = 0
-        #: Rows -> seconds when they were done, of every heartbeat.
-        self._beats: dict[int, float] = {}
         self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
         self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)
         self._writers = {
@@ -67,9 +65,8 @@ class Recorder:
     def take(self, metrics: Mapping[str, Any]) -> None:
         """Record every log point from what the finished call returned (see :meth:`faults`).
 
-        A line's ``wall_s`` is that of the heartbeat that followed the log point, or of now.
-        Raises ``NotLearningError``, once all are recorded, for the first log point that calls for
-        it.
+        When each was reached is not known by then: its ``wall_s`` is ``None``. Raises
+        ``NotLearningError``, once all are recorded, for the first log point that calls for it.
         """
         failure: NotLearningError | None = None
         for point in range(metrics[_ROWS].shape[1]):
@@ -77,10 +74,9 @@ class Recorder:
                 if not np.isfinite(metrics[_EVALUATION][position, point]):
                     continue  # no log point
                 found = {name: values[position, point] for name, values in metrics.items()}
-                wall_s = self._beats.get(int(found[_ROWS]), self._elapsed())
                 try:
                     with self._guarded():
-                        self._write(seed, scalars(found), wall_s)
+                        self._write(seed, scalars(found), None)
                 except NotLearningError as error:
                     failure = failure or error
         if failure is not None:
@@ -89,9 +85,8 @@ class Recorder:
     def beat(self, rows: int) -> None:
         """Note in ``progress.jsonl`` that ``rows`` rows, and the updates due by then, are done."""
         with self._guarded():
-            self._beats[rows] = self._elapsed()
             if rows > self._reported and rows % PROGRESS_ROWS == 0:
-                self._note(rows, updates(rows), self._beats[rows])
+                self._note(rows, updates(rows), self._elapsed())
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -110,7 +105,7 @@ class Recorder:
         self._reported = rows
         self._progress.write(Progress(rows, done, wall_s).to_json())
 
-    def _write(self, seed: int, metrics: Mapping[str, float], wall_s: float) -> None:
+    def _write(self, seed: int, metrics: Mapping[str, float], wall_s: float | None) -> None:
         windows = self._windows[seed]
         previous = windows[-1].updates if windows else 0
         record = as_record(seed, metrics, previous, wall_s)
@@ -127,7 +122,7 @@ class Recorder:
         """One line of progress, once every seed has logged its ``point``-th log point."""
         done = [self._windows[seed][point] for seed in self._seeds]
         last = max(done, key=lambda record: record.wall_s or 0.0)
-        wall = last.wall_s or 0.0
+        wall = self._elapsed() if last.wall_s is None else last.wall_s
         if last.rows > self._reported:
             self._note(last.rows, last.updates, wall)
         means = " ".join(f"{record.eval_mean:.1f}" for record in done)
@@ -172,7 +167,9 @@ def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
     return {name: getattr(value, "item", lambda v=value: v)() for name, value in metrics.items()}
 
 
-def as_record(seed: int, metrics: Mapping[str, float], previous: int, wall_s: float) -> Record:
+def as_record(
+    seed: int, metrics: Mapping[str, float], previous: int, wall_s: float | None
+) -> Record:
     """One line of ``records.jsonl``; ``previous`` is the number of updates at the last one."""
     done = int(metrics[_UPDATES])
     train: dict[str, float | None] = {

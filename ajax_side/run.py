@@ -73,7 +73,7 @@ def run(
         raise
     ended = time.time()
     write_atomic(layout.ajax_dir / AJAX_FINAL, training.final_state(state, plan.seeds))
-    timing = {"t_start": started, "t_train": began, "t_end": ended, "train_s": ended - began}
+    timing = {"t_start": started, "t_train": began, "t_end": ended, "train_wall_s": ended - began}
     write_json(layout.ajax_dir / TIMING, timing)
     if stored:
         recorder.take(metrics)

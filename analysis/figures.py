@@ -5,7 +5,7 @@
 apart, and sides differ in line style and marker too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +111,9 @@ def _late_data(comparison: Comparison) -> Data:
         ]
         mean: list[float] = [float(np.mean(values))]
         if len(values) > 1:
-            low, high = stats.t.interval(CONFIDENCE, len(values) - 1, mean[0], stats.sem(values))
-            mean += [float(low), float(high)]
+            # Not from the distribution's own interval, which is NaN where there is no spread.
+            half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * stats.sem(values))
+            mean += [mean[0] - half, mean[0] + half]
         sides[side] = {"seeds": seeds, "mean": mean}
     return {
         "title": comparison.title,
@@ -234,9 +235,9 @@ def _entropy(data: Data) -> Figure:
         ends = np.array([window["rows"] for window in windows])
         step = float(np.min(np.diff(ends))) if len(ends) > 1 else 1.0
         for side, shift in (("reference", -0.13), ("ajax", 0.13)):
-            mean, low, high = np.array([window[side] for window in windows]).T
+            table = [window[side] for window in windows]
             axes.errorbar(
-                ends + shift * step, mean, [mean - low, high - mean], fmt=MARKER[side],  # type: ignore[index]
+                ends + shift * step, [mean for mean, _, _ in table], _bars(table), fmt=MARKER[side],  # type: ignore[index]
                 color=COLOUR[side], ms=4.5, capsize=2.5, lw=1.4, label=panel["labels"][side],  # type: ignore[index]
             )  # fmt: skip
         for index, window in enumerate(w for w in windows if not w["overlap"]):
@@ -252,6 +253,17 @@ def _entropy(data: Data) -> Figure:
     return figure
 
 
+def _bars(values: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Lengths of error bars below and above each (value, low, high).
+
+    The mean of equal numbers may lie above the highest of them by a rounding error.
+    """
+    return [
+        [max(0.0, value - low) for value, low, _ in values],
+        [max(0.0, high - value) for value, _, high in values],
+    ]
+
+
 def _late(data: Data) -> Figure:
     figure, (axes,) = _new(7.2, 4.2)
     axes.axhspan(*data["range"], color=COLOUR["reference"], alpha=0.13, lw=0,
@@ -262,14 +274,14 @@ def _late(data: Data) -> Figure:
         entry = data["sides"][side]
         for index, (seed, value, low, high) in enumerate(entry["seeds"]):
             axes.errorbar(
-                position, value, [[value - low], [high - value]], fmt=MARKER[side], ms=5,
+                position, value, _bars([(value, low, high)]), fmt=MARKER[side], ms=5,
                 color=COLOUR[side], capsize=3, lw=1.1, alpha=0.8,
                 label=f"{data['labels'][side]}: one seed" if index == 0 else None,
             )  # fmt: skip
             ticks.append((position, f"s{seed}"))
             position += 1
         mean, *bounds = entry["mean"]
-        error = [[mean - bounds[0]], [bounds[1] - mean]] if bounds else None
+        error = _bars([(mean, *bounds)]) if bounds else None
         axes.errorbar(
             position, mean, error, fmt=MARKER[side], ms=9, color=COLOUR[side], capsize=6, lw=2.6,
             label=f"{data['labels'][side]}: mean of {len(entry['seeds'])} seeds",

@@ -374,7 +374,7 @@ def _ajax(root: Path, plan: Plan) -> None:
         final["return_count"].append(counts)
         final["return_sum"].append(sums)
     _write(directory / "config.json", _ajax_config(plan))
-    _write(directory / "timing.json", {"train_s": 5000.0})
+    _write(directory / "timing.json", {"train_wall_s": 5000.0})
     save_final(directory / "ajax_final.npz", plan, final["return_count"], final["return_sum"])
     if plan.ajax_arm != "stock":
         (directory / "PATCH.txt").write_text("ajax.distributional.TwoHot.decode is replaced\n")

@@ -17,15 +17,12 @@ set_environment()
 import jax, numpy as np
 from ajax_side import observers, training
 plan = training.Plan(seeds=(0, 1), rows=1056, every=528, episodes=2, tiny=True)
-beats = []
 if sys.argv[2] != "stock":
-    print(observers.observe(None, beats.append, stored=True))
+    print(observers.observe(None, None, stored=True))
 agent = training.build_agent(plan)
 began = time.monotonic()
 state, metrics = training.train(agent, plan, training.describe(agent, plan)["ring_rows"])
 seconds = time.monotonic() - began
-if sys.argv[2] != "stock":
-    assert beats == list(range(0, 1056, 16)), beats
 leaves = {f"state{number}": leaf for number, leaf in enumerate(jax.tree.leaves(state))}
 named = {name.replace("/", "|"): value for name, value in metrics.items()}
 np.savez(sys.argv[1], seconds=seconds, **leaves, **named)
