@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -139,8 +140,6 @@ def draw_all(figures: Mapping[str, Data], directory: Path) -> list[Path]:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    import matplotlib as mpl
-
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     temporary = path.with_name(f".{path.name}")
@@ -150,8 +149,6 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def _new(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    import matplotlib as mpl
-
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -167,13 +164,9 @@ def _curves(data: Data) -> Figure:
         shades = np.linspace(0.45, 0.95, len(seeds))
         for shade, curve in zip(shades, seeds.values(), strict=True):
             axes.plot(
-                list(curve),
-                list(curve.values()),
-                STYLE[side],
-                color=COLOUR[side],
-                lw=1.0,
+                list(curve), list(curve.values()), STYLE[side], color=COLOUR[side], lw=1.0,
                 alpha=shade,
-            )
+            )  # fmt: skip
         _label_ends(axes, seeds, COLOUR[side])
         rows = sorted(set.intersection(*(set(curve) for curve in seeds.values())))
         mean = [float(np.mean([curve[at] for curve in seeds.values()])) for at in rows]
