@@ -86,7 +86,7 @@ def test_s1_and_its_rule(results: dict[str, Study]) -> None:
     text = section(text_of(results["published round 1"]), "S1")
     stated = load_statistics()["round1"].seeds
     table = rows_of(text)
-    assert table[""] == ["Reference", "Ajax"]
+    assert "|  | Reference | Ajax |" in text
     for seed in range(3):
         assert table[f"seed {seed}"] == [
             f"{stated['reference', seed]['S1']:.1f}",
