@@ -2,6 +2,7 @@
 
 from itertools import permutations
 from math import comb, sqrt
+from time import process_time
 
 import numpy as np
 import pytest
@@ -241,12 +242,14 @@ def test_every_companion_of_samples_with_spread_is_finite_and_in_order(reference
     assert 0 < found.detectable < np.inf
 
 
-@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0, 1e5])
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0, 1e5, 1e9])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_interval_of_a_huge_effect_is_that_of_the_spread(scale: float, sign: int) -> None:
     # g is the distance over the estimated spread: far out only the spread is uncertain, and the
     # interval is that of a chi distribution. Below, the distance's own error widens it.
+    start = process_time()
     found = companion(np.arange(5.0) + sign * 100 * scale, np.arange(5.0))
+    assert process_time() - start < 5, "scipy's own distribution takes half a minute out there"
     low, high = (found.hedges_g * sqrt(stats.chi2.ppf(q, 8) / 8) for q in ((0.025, 0.975)[::sign]))
     assert found.hedges_interval == pytest.approx((low, high), rel=0.002)
 
@@ -291,6 +294,12 @@ def test_blocks_widen_the_interval_of_neighbours_that_are_alike() -> None:
     values = np.repeat(np.random.default_rng(7).normal(0, 1, 40), 10)
     alone, blocks = (block_bootstrap_interval(values, block=block) for block in (1, 10))
     assert blocks[1] - blocks[0] > 2 * (alone[1] - alone[0])
+
+
+@given(st.lists(returns, min_size=2, max_size=20))
+def test_one_block_of_the_whole_run_is_the_run_itself_turned(values) -> None:
+    found = block_bootstrap_interval(np.array(values), block=len(values))
+    assert found == pytest.approx((np.mean(values),) * 2)
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (5, 5), (2, 4)])

@@ -70,8 +70,9 @@ def test_windows_agree_with_averaging_every_sample(records: list[Record]) -> Non
 def test_a_window_of_one_record_is_exactly_as_recorded() -> None:
     values = dict(zip(("a", "b", "c"), (0.1, 1 / 3, 2 / 7), strict=True))
     assert seed_windows([record(2_000, values)], 2_000) == {2_000: values}
-    empty = record(400, {"a": 5.0}, window_samples=0)
-    assert seed_windows([empty, record(2_000, values)], 2_000) == {2_000: values}
+    for unsampled in (5.0, math.nan, None):
+        empty = record(400, {"a": unsampled}, window_samples=0)
+        assert seed_windows([empty, record(2_000, values)], 2_000) == {2_000: values}
 
 
 def test_a_window_without_updates_has_no_means() -> None:
