@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.environments import locate
+from launch.lock import inspect
 from launch.packages import ENVIRONMENTS
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.layout import LAUNCH_INFO
@@ -30,7 +31,7 @@ CACHE_VARIABLE = b"JAX_COMPILATION_CACHE_DIR="
 class Item:
     """One entry of ``.work/``: ``age_s`` seconds since its newest file changed.
 
-    ``user`` is the id of a process that works with it, ``None`` without one.
+    ``user`` names the process that works with it, ``None`` without one.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Item:
     kind: str
     size: int
     age_s: float
-    user: int | None = None
+    user: str | None = None
 
     @property
     def state(self) -> str:
@@ -84,7 +85,9 @@ def describe(work: Path, name: str, lines: Sequence[tuple[int, str]]) -> Item:
     """Look at one entry; ``lines`` are the command lines of the running processes."""
     path = work / name
     size, newest = measure(path)
-    user = next((pid for pid, line in lines if mentions(line, path)), None)
+    user = next((f"process {pid}" for pid, line in lines if mentions(line, path)), None)
+    if user is None and (launcher := inspect(path)) is not None and launcher.runs:
+        user = "its launcher"  # between two processes, or on a machine that shares the directory
     return Item(name, path, kind(path, name), size, max(0.0, time.time() - newest), user)
 
 
@@ -169,8 +172,7 @@ def refuse_in_use(item: Item) -> None:
     if item.user is not None:
         what = "a running round" if item.kind == "run" else f"a {item.kind} in use"
         raise UserError(
-            f"--remove {item.name}: {what} (process {item.user}); stop that first. Nothing was "
-            "removed"
+            f"--remove {item.name}: {what} ({item.user}); stop that first. Nothing was removed"
         )
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from launch.describe import at_a_time, describe_round, processes, shown
+from launch.describe import at_a_time, describe_cache, describe_round, processes, shown
 from launch.plan import Plan
 from launch.resume import leftovers, remaining
 from shared.layout import RunLayout
@@ -27,6 +27,7 @@ def announce(plan: Plan, left: Plan, limit: int) -> None:
     if left.jobs:
         names = " ".join(job.name for job in left.jobs)
         say(f"{processes(left)}, {at_a_time(limit)}: {names}")
+        say(describe_cache(left))
     for comparison in plan.comparisons:
         for root in sorted({root for _, root in comparison.sides} - {plan.out}):
             if not root.is_dir():

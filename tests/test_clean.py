@@ -14,6 +14,7 @@ import pytest
 from launch import clean
 from launch.clean import find, items, main, mentions, table
 from launch.environments import locate
+from launch.lock import RoundLock
 from shared.errors import UserError
 from tests.inside import ROOT, out_of_reach
 
@@ -151,12 +152,23 @@ def test_a_link_is_removed_and_not_what_it_points_to(
 def test_a_running_round_is_refused(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = everything(work)
     with process("-m", "ref_side.run", "--out", str(work / "round1")) as pid:
-        assert find(work, "round1").user == pid
+        assert find(work, "round1").user == f"process {pid}"
         assert "in use" in table(items(work)).splitlines()[-2]
         with pytest.raises(UserError, match=rf"a running round \(process {pid}\)"):
             call(monkeypatch, "--remove", "notes", "round1")
     assert everything(work) == before, "not even what could have gone"
     assert call(monkeypatch, "--remove", "notes", "round1") == 0
+
+
+def test_a_launcher_between_two_processes_is_noticed(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RoundLock(work / "round1") as lock:
+        with pytest.raises(UserError, match=r"a running round \(its launcher\)"):
+            call(monkeypatch, "--remove", "round1")
+        lock.record(0)
+    assert find(work, "round1").user is None
+    assert call(monkeypatch, "--remove", "round1") == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
@@ -165,9 +177,9 @@ def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
 ) -> None:
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(work / NAMES[0]))
     with process(cwd=work / "notes") as pid:
-        used = {item.name for item in items(work) if item.user == pid}
+        used = {item.name for item in items(work) if item.user == f"process {pid}"}
         assert used == {NAMES[0], "notes"}
-        assert find(work, "cache").user == pid, "a folder with something in use"
+        assert find(work, "cache").user == f"process {pid}", "a folder with something in use"
 
 
 def test_ages_are_short() -> None:
