@@ -136,3 +136,11 @@ def test_writing_again_changes_nothing(root: Path) -> None:
     first = (root / NAME).read_bytes()
     write_manifest(root)
     assert (root / NAME).read_bytes() == first
+
+
+def test_faults_of_several_files_are_all_named(root: Path) -> None:
+    (root / "round1" / "compare.md").write_text("one\n")
+    (root / "round1" / "curves.png").unlink()
+    (root / "round1" / "mine.txt").write_text("x")
+    found = [fault.removeprefix(f"{root}/round1/").split(":")[0] for fault in manifest_faults(root)]
+    assert sorted(found) == ["compare.md", "curves.png", "mine.txt"]
