@@ -224,6 +224,15 @@ def test_s2_comes_from_episodes_from_ajaxs_log_or_is_carried() -> None:
     carried = curves(seed_with(0, rows, carried_s2=(1.0, None)), seed_with(0, rows))
     assert carried.s2_curves == {"reference": {0: (1.0, None)}, "ajax": {}}
     assert carried.s2 is None
+    # The reference's records hold no S2: without its episodes there is none.
+    bare = curves(seed_with(0, rows, records=logged), seed_with(0, rows, records=logged))
+    assert list(bare.s2_curves["reference"]) == []
+    # The reference stopped early: S2 is compared where both sides have it.
+    early = curves(
+        seed_with(0, rows[:1], episodes=episodes), seed_with(0, rows, carried_s2=(7.0, 33.0))
+    )
+    assert early.s2.rows == (400,)
+    assert [early.s2.values[side].tolist() for side in SIDES] == [[10.0], [7.0]]
 
 
 def test_entropy_of_known_seeds_is_tested_in_every_window() -> None:
