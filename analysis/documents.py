@@ -1,6 +1,6 @@
 """The files that a comparison consists of, made in memory and written together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +21,12 @@ class Documents:
     texts: Mapping[str, str]
     figures: Mapping[str, Data]
 
-    def write(self, directory: Path) -> list[Path]:
+    def write(self, directory: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
         """Write texts and draw figures into ``directory``; returns the files."""
         for name, text in self.texts.items():
             write_atomic(directory / name, text)
-        return [*(directory / name for name in self.texts), *draw_all(self.figures, directory)]
+        drawn = draw_all(self.figures, directory, formats)
+        return [*(directory / name for name in self.texts), *drawn]
 
 
 def of_study(result: Study) -> Documents:

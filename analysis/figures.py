@@ -124,15 +124,17 @@ def _late_data(comparison: Comparison) -> Data:
     }
 
 
-def draw_all(figures: Mapping[str, Data], directory: Path) -> list[Path]:
-    """Draw every figure as PNG and SVG into ``directory``; returns the files."""
+def draw_all(
+    figures: Mapping[str, Data], directory: Path, formats: Sequence[str] = ("png", "svg")
+) -> list[Path]:
+    """Draw every figure in all ``formats`` into ``directory``; returns the files."""
     written = []
     for name, data in figures.items():
         figure = DRAWINGS[name](data)
         # Lay out once, not once a file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        for suffix in ("png", "svg"):
+        for suffix in formats:
             path = directory / f"{name}.{suffix}"
             _save(figure, path)
             written.append(path)
