@@ -27,6 +27,7 @@ from shared.errors import UserError, run_command
 
 ROOT = Path(__file__).resolve().parent.parent
 READY = "ready.json"  # written last; names what the environment was built from
+INSTALLED = "bytecode"  # how packages are installed; another word builds new environments
 LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one was killed
 
 # An index out of reach shows within seconds; whoever sets these variables knows better.
@@ -82,7 +83,8 @@ def _plan(environment: Environment, root: Path) -> tuple[str, Interpreter, Path]
 
 
 def _home(environment: Environment, packages: str, interpreter: Interpreter, root: Path) -> Path:
-    digest = hashlib.sha256(f"{interpreter.identity}\n{packages}".encode()).hexdigest()
+    parts = f"{interpreter.identity}\n{INSTALLED}\n{packages}"
+    digest = hashlib.sha256(parts.encode()).hexdigest()
     return root / ".work" / "env" / f"{environment.name}-{digest[:12]}"
 
 
@@ -139,7 +141,9 @@ def _install(
     log.unlink(missing_ok=True)
     listed.write_text(packages, encoding="utf-8")
     venv = [str(uv), "venv", "--clear", "--relocatable", "--no-project", "--python"]
+    # Where PYTHONDONTWRITEBYTECODE is set nothing else would ever compile them: seconds a command.
     sync = [str(uv), "pip", "sync", "--require-hashes", "--only-binary", ":all:"]
+    sync += ["--compile-bytecode"]
     sync += ["--python", str(_python(place)), str(listed)]
     try:
         failure = _run_uv([*venv, str(interpreter.path), str(place)], {}, log)
