@@ -11,6 +11,7 @@ from ref_side.evaluation import Outcome
 from shared.files import JsonlWriter
 from shared.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
 from shared.metrics import DERIVED_SCALE, derived_scale, to_ajax_names
+from shared.protocol import SIDE_KEY
 from shared.records import Episode, Evaluation, Progress, Record
 
 #: Parameters that hold the return normaliser's percentiles.
@@ -94,7 +95,7 @@ class Recorder:
             seed=self._seed,
             rows=found.rows,
             updates=found.updates,
-            side="reference",
+            side=SIDE_KEY["reference"],
             eval_mean=evaluation.mean,
             eval_len_mean=evaluation.len_mean,
             eval_returns=evaluation.returns,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type
 
 from shared.errors import RecordError
 from shared.files import read_jsonl
-from shared.protocol import MAX_EPISODE_STEPS, Side
+from shared.protocol import MAX_EPISODE_STEPS
 
 FORMAT = 1
 
@@ -72,7 +72,7 @@ class Record(Checkpoint):
     """One line of ``records.jsonl``: the window that ends at ``rows``.
 
     ``train`` holds window means under Ajax's metric names, ``train_raw`` under the side's own;
-    a mean that is not a finite number is ``None``. ``window_samples`` is the number of updates
+    a mean that is not a finite number is ``None``. ``side`` is ``ref`` or ``ajax``. ``window_samples`` is the number of updates
     whose metrics the means average; ``None`` where it was not recorded. ``retnorm`` holds the
     return normaliser's ``low``, ``high`` and ``scale`` at ``rows``.
     """
@@ -169,11 +169,6 @@ def check_episode(episode: Episode) -> str | None:
     if not episode.terminal and episode.length != MAX_EPISODE_STEPS:
         return f"ended at {episode.length} steps without being terminal"
     return None
-
-
-def side_of(record: Record) -> Side:
-    """The record's side under this project's name; published records say ``ref``."""
-    return "ajax" if record.side == "ajax" else "reference"
 
 
 def _migrate(row: dict[str, Any], where: str) -> dict[str, Any]:

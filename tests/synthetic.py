@@ -194,7 +194,7 @@ def _lines(plan: Plan, side: str, seed: int) -> tuple[list[Json], list[Json]]:
         }
         record = {
             **head,
-            "side": side if not plan.old or side == "ajax" else "ref",
+            "side": "ajax" if side == "ajax" else "ref",
             "eval_mean": mean,
             "eval_len_mean": mean,
             "eval_returns": listed,

@@ -23,7 +23,6 @@ from shared.records import (
     check_episode,
     read_checkpoints,
     read_rows,
-    side_of,
 )
 
 Json = dict[str, Any]
@@ -50,7 +49,7 @@ ROWS: dict[type[Row], st.SearchStrategy[Any]] = {
         seed=counts,
         rows=counts,
         updates=counts,
-        side=st.sampled_from(["reference", "ajax", "ref"]),
+        side=st.sampled_from(["ref", "ajax"]),
         eval_mean=numbers,
         eval_len_mean=st.none() | numbers,
         eval_returns=st.none() | st.lists(numbers, max_size=4).map(tuple),
@@ -113,7 +112,7 @@ EVALUATION: Json = {
 }
 RECORD: Json = {
     "format": 1,
-    "side": "reference",
+    "side": "ref",
     "seed": 0,
     "rows": 2_000,
     "updates": 481,
@@ -161,10 +160,9 @@ def test_keys_that_this_version_does_not_know_are_passed_over(tmp_path: Path, ki
 
 def test_rows_of_the_published_rounds_are_lifted_from_format_0(tmp_path: Path) -> None:
     old = {key: value for key, value in RECORD.items() if key not in ("format", "window_samples")}
-    old["side"] = "ref"
     (row,) = read_rows(write(tmp_path / "records.jsonl", old), Record)
     assert row.window_samples is None
-    assert (side_of(row), row.train) == ("reference", RECORD["train"])
+    assert (row.side, row.train) == ("ref", RECORD["train"])
     for kind in (Evaluation, Episode):
         plain = {key: value for key, value in GOOD[kind].items() if key != "format"}
         path = write(tmp_path / "rows.jsonl", plain, plain | {"format": 0}, GOOD[kind])
@@ -333,11 +331,3 @@ def test_a_finished_episode_is_checked(change: Json, expected: str | None) -> No
     values = {key: value for key, value in EPISODE.items() if key != "format"} | change
     found = check_episode(Episode(**values))
     assert found is None if expected is None else found.startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("written", "side"), [("ajax", "ajax"), ("ref", "reference"), ("reference", "reference")]
-)
-def test_the_side_of_a_record_has_one_name(tmp_path: Path, written: str, side: str) -> None:
-    (row,) = read_rows(write(tmp_path / "records.jsonl", RECORD | {"side": written}), Record)
-    assert side_of(row) == side

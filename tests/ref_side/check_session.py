@@ -116,6 +116,7 @@ class Running(unittest.TestCase):
     def test_metrics_are_recorded_under_both_names(self) -> None:
         last = read_rows(self.directory / "records.jsonl", Record)[-1]
         raw = last.train_raw or {}
+        self.assertEqual(last.side, "ref")
         self.assertEqual(last.train["rec_loss"], raw["vector_loss"])
         self.assertEqual(last.train["retnorm_scale_derived"], 2.0)
         self.assertEqual(last.train["n_updates"], 281)
