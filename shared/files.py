@@ -179,8 +179,3 @@ class JsonlWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def gzip_bytes(data: bytes) -> bytes:
-    """``data`` gzipped without name or time, so that equal content gives equal bytes."""
-    return gzip.compress(data, compresslevel=9, mtime=0)

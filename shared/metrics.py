@@ -1,7 +1,6 @@
 """Names of training metrics on both sides (protocol section 10)."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 
 _RENAMED_LOSSES = {
@@ -56,11 +55,6 @@ REFERENCE_TO_AJAX: dict[str, str] = {ref: ajax for ajax, ref in AJAX_TO_REFERENC
 LOSSES: tuple[str, ...] = (*_RENAMED_LOSSES, *_SAME_LOSSES, "opt_loss")
 #: The same under the reference's names.
 REFERENCE_LOSSES: tuple[str, ...] = tuple(AJAX_TO_REFERENCE[name] for name in LOSSES)
-
-#: Reference metrics that are recorded under their own name only.
-RECORDED_ONLY = re.compile(r"^(rewstats/|constats/|opt_param_count$)")
-#: Reference metrics that are not scalars and are dropped.
-DROPPED = re.compile(r"/dist$")
 
 #: Window mean of ``ret/std`` over that of ``ret_normed/std``: the return normaliser's scale.
 DERIVED_SCALE = "retnorm_scale_derived"

@@ -72,9 +72,10 @@ class Record(Checkpoint):
     """One line of ``records.jsonl``: the window that ends at ``rows``.
 
     ``train`` holds window means under Ajax's metric names, ``train_raw`` under the side's own;
-    a mean that is not a finite number is ``None``. ``side`` is ``ref`` or ``ajax``. ``window_samples`` is the number of updates
-    whose metrics the means average; ``None`` where it was not recorded. ``retnorm`` holds the
-    return normaliser's ``low``, ``high`` and ``scale`` at ``rows``.
+    a mean that is not a finite number is ``None``. ``side`` is ``ref`` or ``ajax``.
+    ``window_samples`` is the number of updates whose metrics the means average; ``None`` where it
+    was not recorded. ``retnorm`` holds the return normaliser's ``low``, ``high`` and ``scale`` at
+    ``rows``.
     """
 
     finite = ("eval_mean",)

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from shared.metrics import (
     AJAX_TO_REFERENCE,
     DERIVED_SCALE,
-    DROPPED,
     EXACT_SCALE,
-    RECORDED_ONLY,
     REFERENCE_TO_AJAX,
     TABLE_METRICS,
     derived_scale,
@@ -49,25 +47,6 @@ def test_the_name_map_is_the_protocols_table() -> None:
 def test_the_name_map_goes_both_ways() -> None:
     assert len(REFERENCE_TO_AJAX) == len(AJAX_TO_REFERENCE)
     assert all(REFERENCE_TO_AJAX[ref] == ajax for ajax, ref in AJAX_TO_REFERENCE.items())
-
-
-@pytest.mark.parametrize(
-    ("name", "recorded_only", "dropped"),
-    [
-        ("rewstats/mean", True, False),
-        ("constats/acc", True, False),
-        ("opt_param_count", True, False),
-        ("opt_param_count_x", False, False),
-        ("opt_param_norm", False, False),
-        ("ret/dist", False, True),
-        ("ret/distance", False, False),
-        ("x/rewstats/y", False, False),
-    ],
-)
-def test_metrics_of_the_reference_alone(name: str, recorded_only: bool, dropped: bool) -> None:
-    assert bool(RECORDED_ONLY.search(name)) is recorded_only
-    assert bool(DROPPED.search(name)) is dropped
-    assert name not in REFERENCE_TO_AJAX or not (recorded_only or dropped)
 
 
 @given(st.dictionaries(st.sampled_from([*REFERENCE_TO_AJAX, "rewstats/x", "else"]), st.floats()))

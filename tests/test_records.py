@@ -1,5 +1,6 @@
 """Typed rows: written and read back, lifted from format 0, and refused with file and line."""
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import fields
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import RecordError
-from shared.files import JsonlWriter, dump_line, gzip_bytes
+from shared.files import JsonlWriter, dump_line
 from shared.records import (
     FORMAT,
     MIGRATIONS,
@@ -84,7 +85,7 @@ def test_rows_read_back_as_written_plain_or_gzipped(
         for row in rows:
             writer.write(row.to_json())
     if packed:
-        path.with_name("rows.jsonl.gz").write_bytes(gzip_bytes(path.read_bytes()))
+        path.with_name("rows.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
     assert read_rows(path, kind) == rows
 
@@ -230,7 +231,7 @@ def test_every_required_key_is_missed_by_name(tmp_path: Path, kind: type[Row]) -
 def test_a_wrong_value_is_named_with_its_line(tmp_path, kind, change, expected, packed) -> None:
     path = write(tmp_path / "rows.jsonl", GOOD[kind], GOOD[kind], GOOD[kind] | change)
     if packed:
-        path.with_name("rows.jsonl.gz").write_bytes(gzip_bytes(path.read_bytes()))
+        path.with_name("rows.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
     text = refusal(lambda: read_rows(path, kind), path)
     assert text.startswith(f"rows.jsonl:3: {expected}")
