@@ -6,13 +6,24 @@
 130 interrupted by the user
 """
 
+import errno
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+
+_ROOM = "make room there or name another place"
+_PLACE = "name another place"
+#: What to do where the system refuses a file; any other system error is a fault of this project.
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _ROOM),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _PLACE),
+    **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG), _PLACE),
+}
 
 
 class UserError(Exception):
@@ -42,6 +53,15 @@ def run_command(main: Callable[[], int]) -> NoReturn:
         # The reader went away (a closed pager, `| head`): not a fault of this command.
         sys.stderr.close()
         status = EXIT_NO
+    except OSError as error:
+        if error.errno not in _REMEDIES:
+            raise
+        where = error.filename or "output"
+        print(f"error: {where}: {error.strerror}; {_REMEDIES[error.errno]}", file=sys.stderr)
+        status = EXIT_BAD_INPUT
+        if error.filename is None:
+            with suppress(OSError):  # what it still holds cannot be written at exit either
+                sys.stdout.close()
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED

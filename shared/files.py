@@ -12,6 +12,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,8 +33,10 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         # mkstemp makes the file private; records are as readable as any other new file.
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
@@ -153,17 +156,38 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 class JsonlWriter:
-    """Appends objects to a JSON-lines file; each line is on disk when :meth:`write` returns."""
+    """Appends objects to a JSON-lines file; each line is on disk when :meth:`write` returns.
+
+    Raises :class:`RecordError` for a file whose last line is cut short: nothing is appended to it.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a", encoding="utf-8")
+        self._path = path
+        # Unbuffered: what the system refused must not be tried again by close().
+        self._file = path.open("a+b", buffering=0)
+        size = os.fstat(self._file.fileno()).st_size
+        if size and os.pread(self._file.fileno(), 1, size - 1) != b"\n":
+            self.close()
+            raise RecordError(f"{path}: the last line is cut short; remove it, or move the file")
 
     def write(self, value: Mapping[str, Any]) -> None:
-        """Append one line. Non-finite numbers are written as null."""
-        self._file.write(dump_line(value))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Append one line. Non-finite numbers are written as null.
+
+        Raises ``OSError``, with the file's name, where the system takes no more; what it took of
+        this line is removed again.
+        """
+        line = memoryview(dump_line(value).encode())
+        whole = os.fstat(self._file.fileno()).st_size
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):  # a device has no length
+                self._file.truncate(whole)
+            error.filename = str(self._path)
+            raise
 
     def close(self) -> None:
         """Close the file; writing afterwards is an error."""

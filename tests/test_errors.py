@@ -1,7 +1,9 @@
 """Commands end with the exit status that says what kind of failure it was."""
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,21 @@ def test_the_status_of_a_command_is_its_answer(status: int) -> None:
         (RecordError("x:3: not JSON"), 2, "error: x:3: not JSON\n"),
         (NotLearningError("loss is NaN"), 1, "error: loss is NaN\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out/x"),
+            2,
+            "error: out/x: No space left on device; make room there or name another place\n",
+        ),
+        (
+            OSError(errno.EFBIG, "File too large", "out/x"),
+            2,
+            "error: out/x: File too large; make room there or name another place\n",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "out"),
+            2,
+            "error: out: Permission denied; name another place\n",
+        ),
     ],
 )
 def test_a_failure_is_one_line_on_stderr(error, status, message, capsys) -> None:
@@ -35,12 +52,25 @@ def test_a_failure_is_one_line_on_stderr(error, status, message, capsys) -> None
     assert capsys.readouterr() == ("", message)
 
 
-def test_a_fault_of_our_own_is_not_dressed_up_as_bad_input() -> None:
+@pytest.mark.parametrize("fault", [ZeroDivisionError(), ChildProcessError(errno.ECHILD, "none")])
+def test_a_fault_of_our_own_is_not_dressed_up_as_bad_input(fault: Exception) -> None:
     def fail() -> int:
-        raise ZeroDivisionError
+        raise fault
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(type(fault)):
         run_command(fail)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_a_full_disk_takes_is_one_line() -> None:
+    program = "from shared.errors import run_command\nrun_command(lambda: print('x') or 0)\n"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program], cwd=REPO, stdout=full, stderr=-1, check=False
+        )
+    assert done.returncode == 2
+    said = b"error: output: No space left on device; make room there or name another place\n"
+    assert done.stderr == said
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])

@@ -14,6 +14,7 @@ import pytest
 from launch.plan import Job
 from launch.signals import StopSignals
 from launch.supervise import supervise
+from shared.files import read_jsonl
 from shared.layout import RunLayout
 from tests.inside import ROOT
 from tests.rounds import AJAX_ALONE, Launch, end, pid_of, wait_for
@@ -41,7 +42,7 @@ def test_a_file_size_limit_during_a_record_loses_nothing(tmp_path: Path, launch:
     assert "FAILED ajax: exit code 1; log: " in output
     assert "File too large" in (out / "ajax.log").read_text()
     text = (out / "ajax" / "records.jsonl").read_text()
-    whole = [json.loads(line)["rows"] for line in text.split("\n")[:-1]]
+    whole = [row["rows"] for _, row in read_jsonl(out / "ajax" / "records.jsonl")]
     assert whole == list(range(400, 400 * len(whole) + 1, 400))
     assert len(whole) > 20
     code, output = end(launch(*AJAX_ALONE))

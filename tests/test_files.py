@@ -248,14 +248,34 @@ def test_lines_before_a_full_disk_stay_readable(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "File too large" in done.stderr
-    found = []
-    with pytest.raises(RecordError, match=r"rows\.jsonl:\d+: the last line is cut short"):
-        for number, row in read_jsonl(path):
-            assert row == {"number": number - 1, "text": "x" * 40}
-            found.append(row)
-    size = len(dump_line(found[0]))
+    assert str(path) in done.stderr
+    found = list(read_jsonl(path))
+    assert found == [(n + 1, {"number": n, "text": "x" * 40}) for n in range(len(found))]
+    size = len(dump_line(found[0][1]))
     # Nothing of what fitted is lost; numbers from 10 on take a digit more.
     assert len(found) == (1000 + 10) // (size + 1)
+
+
+def test_a_line_that_did_not_fit_leaves_room_for_the_next(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "rows.jsonl"
+    with JsonlWriter(path) as writer:
+        writer.write({"n": 0})
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", out_of_space)
+            with pytest.raises(OSError, match="No space left") as caught:
+                writer.write({"n": 1})
+        assert caught.value.filename == str(path)
+        writer.write({"n": 2})
+    assert [row["n"] for _, row in read_jsonl(path)] == [0, 2]
+
+
+@pytest.mark.parametrize("half", ['{"n": 1', '{"n": 1}'])
+def test_nothing_is_appended_to_half_a_line(tmp_path: Path, half: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"n": 0}\n' + half)
+    with pytest.raises(RecordError, match=r"rows\.jsonl: the last line is cut short"):
+        JsonlWriter(path)
+    assert path.read_text() == '{"n": 0}\n' + half
 
 
 # --- damage ---------------------------------------------------------------------------------
