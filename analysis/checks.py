@@ -141,7 +141,7 @@ def _windows(name: str, seed: SeedData) -> Check:
 
 
 def identity(side: Side, revision: Revision | None, expected: str, recorded: bool) -> Check:
-    """The commit that ``launch_info.txt`` names, where the process's own files name none."""
+    """The commit that ran, ``recorded`` by the process itself or else at launch."""
     name = f"{SIDE_KEY[side]} identity"
     if revision is None or revision.commit is None:
         return Check(name, False, "no revision is recorded")
@@ -149,8 +149,8 @@ def identity(side: Side, revision: Revision | None, expected: str, recorded: boo
         return Check(name, False, f"commit {revision.commit}, expected {expected}")
     if revision.dirty:
         return Check(name, False, f"commit {revision.commit} with uncommitted changes")
+    source = "recorded by the process" if recorded else "recorded at launch"
     clean = "clean" if revision.dirty is False else "its dirty flag was not recorded"
-    source = "recorded" if recorded else "from launch_info.txt"
     return Check(name, True, f"commit {revision.commit} ({source}), {clean}")
 
 

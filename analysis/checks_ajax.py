@@ -17,6 +17,7 @@ from analysis.checks import (
 from analysis.data import SideData
 from analysis.evidence import AjaxProcess, Evidence
 from shared.configuration import ajax_resolved, flatten
+from shared.distributions import INSTALLED_ROOT
 from shared.launch_info import Revision
 from shared.protocol import (
     AJAX_DISTRIBUTION,
@@ -25,7 +26,12 @@ from shared.protocol import (
     S2_AUDIT_TOLERANCE,
     updates,
 )
-from shared.provenance import ELSEWHERE
+from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT
+
+#: Where Ajax may have been imported from: a checkout's src, or the installed release.
+_CODE_ROOTS = tuple(
+    f"<{name.replace('_', '-')}>/" for name in (AJAX_SRC_ROOT, AJAX_ROOT, INSTALLED_ROOT)
+)
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ def identity_check(
 ) -> Check:
     """Which Ajax ran, from ``config.json``, else from ``launch_info.txt``, against the expected."""
     name = "ajax identity"
-    if str(run.get("ajax_file", "")).startswith(ELSEWHERE):
-        return Check(name, False, f"imported from {run['ajax_file']}: under no named root")
+    if run and not str(run.get("ajax_file", "")).startswith(_CODE_ROOTS):
+        return Check(name, False, f"imported from {run.get('ajax_file')}: not where Ajax is")
     release = run.get("ajax_distribution") or (launched and launched.distribution)
     if release and not run.get("ajax_commit"):
         return _release(name, release, expected)

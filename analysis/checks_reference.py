@@ -9,7 +9,7 @@ from analysis.evidence import Evidence, ReferenceProcess
 from shared.configuration import reference_resolved
 from shared.launch_info import Revision
 from shared.protocol import MAX_EPISODE_STEPS, N_ENVS, REFERENCE_COMMIT, updates
-from shared.provenance import REFERENCE_ROOT
+from shared.provenance import ELSEWHERE, REFERENCE_ROOT
 from shared.records import Episode, check_episode
 
 
@@ -34,7 +34,8 @@ def _config(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
     # Published records name their output directory under another root.
     logdir = str(expected.pop("logdir")).removeprefix("<out>")
     faults = compare_values(process.config, expected)
-    if not str(process.config.get("logdir", "")).endswith(logdir):
+    found = str(process.config.get("logdir", ""))
+    if not (found.startswith("<") and found.endswith(logdir)) or found.startswith(ELSEWHERE):
         faults.append(f"logdir is {process.config.get('logdir')!r}")
     return outcome(f"{name} configuration", faults, f"{len(expected) + 1} resolved values")
 

@@ -8,7 +8,7 @@ from analysis.checks import ExpectedAjax
 from analysis.comparison import Comparison, Statistic
 from analysis.documents import Documents, of_pairs, of_study
 from analysis.formats import integers, interval, number, p_value
-from analysis.load import source_of
+from analysis.load import launches, source_of
 from analysis.pairs import PAIRS, study_pairs
 from analysis.readings import read_round3
 from analysis.study import PINNED_AJAX, Request, Source, Study, study
@@ -43,7 +43,10 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     options.add_argument(
-        "--round", type=int, default=1, choices=sorted(ROUNDS), help="the round (default: 1)"
+        "--round",
+        type=int,
+        choices=sorted(ROUNDS),
+        help="the round (default: the one that launch_info.txt of --root names, else 1)",
     )
     options.add_argument("--root", metavar="DIR", help="directory of a run with both sides")
     options.add_argument(
@@ -91,15 +94,25 @@ def request_of(options: argparse.Namespace) -> Request:
                 f"no directory for the {SIDE_LABEL[side]} side; give --root DIR, or {flag} DIR "
                 f"({flag} published for the published figures)"
             )
+    number = options.round or _launched_round(options.root) or 1
+    # Two roots without --round are a cross pair of the user's own: any arms may meet.
+    same_round = options.round is not None or given["reference"] == given["ajax"]
     return Request(
-        round_number=options.round,
-        sources={
-            side: Source.parse(value, options.round) for side, value in given.items() if value
-        },
+        round_number=number,
+        sources={side: Source.parse(value, number) for side, value in given.items() if value},
+        rounds=dict.fromkeys(SIDES, number) if same_round else None,
         smoke=options.smoke,
         seeds=_seeds(options),
         ajax=_expected(options),
     )
+
+
+def _launched_round(root: str | None) -> int | None:
+    """The round that the last start in ``root`` was of, if it says."""
+    if root is None or not Path(root).is_dir():
+        return None
+    numbers = [launch.number("round") for launch in launches(Path(root))]
+    return next((each for each in reversed(numbers) if each in ROUNDS), None)
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
@@ -142,7 +155,7 @@ def report(result: Study) -> list[str]:
         if statistic is not None and statistic.rule is not None:
             lines += _statistic_lines(statistic)
     if comparison.entropy:
-        disjoint = [window.rows for window in comparison.entropy if not window.overlap]
+        disjoint = comparison.disjoint_windows
         lines.append(
             f"  entropy windows with disjoint seed ranges: {integers(disjoint)} "
             f"(of {len(comparison.entropy)})"
@@ -163,9 +176,9 @@ def _statistic_lines(statistic: Statistic) -> list[str]:
     if found is not None:
         test = found.permutation
         lines.append(
-            f"       difference {found.difference:.1f} {interval(found.interval)}, permutation p "
-            f"{p_value(test.p)} (smallest possible {p_value(test.smallest_p)}), detectable at "
-            f"80 % power: {number(found.detectable)}"
+            f"       not pre-registered: difference {found.difference:.1f} "
+            f"{interval(found.interval)}, permutation p {p_value(test.p)} (smallest possible "
+            f"{p_value(test.smallest_p)}), detectable at 80 % power: {number(found.detectable)}"
         )
     return lines
 

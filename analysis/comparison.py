@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.checks import Sizes
-from analysis.companions import Companion, Permutation, companion, permutation
+from analysis.companions import Companion, companion
 from analysis.data import Missing, SideData, WindowTable
 from analysis.statistics import (
     Concordance,
@@ -59,9 +59,22 @@ class Comparison:
     concordance: dict[Side, Concordance]
     windows: dict[Side, WindowTable | None]
     entropy: tuple[EntropyWindow, ...]
-    #: Window -> exact permutation test of the entropy over seeds, where each seed is known.
-    entropy_tests: dict[int, Permutation]
+    #: Window -> companion of the entropy over seeds, where each seed's value is known.
+    entropy_tests: dict[int, Companion]
     out_of_reach: tuple[Missing, ...]
+
+    @property
+    def late_rates(self) -> Companion | None:
+        """Companion of each seed's late rate; ``None`` where a side has none."""
+        rates = [self.concordance[side].seed_rates for side in SIDES if side in self.concordance]
+        if len(rates) < len(SIDES) or not all(rates):
+            return None
+        return companion(np.array(rates[0]), np.array(rates[1]))
+
+    @property
+    def disjoint_windows(self) -> list[int]:
+        """Windows (their last rows) in which the entropy's seed ranges are disjoint."""
+        return [window.rows for window in self.entropy if not window.overlap]
 
     @property
     def primary(self) -> Statistic | None:
@@ -191,7 +204,7 @@ def _entropy(windows: dict[Side, WindowTable | None]) -> tuple[EntropyWindow, ..
     )
 
 
-def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[int, Permutation]:
+def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[int, Companion]:
     reference, ajax = windows["reference"], windows["ajax"]
     if reference is None or ajax is None:
         return {}
@@ -201,7 +214,7 @@ def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[i
     ):
         first, second = (metric_at(each, end, ENTROPY) for each in (reference, ajax))
         if first and second:
-            tests[end] = permutation(np.array(first), np.array(second))
+            tests[end] = companion(np.array(first), np.array(second))
     return tests
 
 

@@ -21,7 +21,7 @@ class Missing:
     statistics: str
 
     def __str__(self) -> str:
-        return f"{self.file}: out of reach without it: {self.statistics}"
+        return f"{self.statistics}: needs {self.file}"
 
 
 @dataclass(frozen=True)

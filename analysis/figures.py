@@ -6,6 +6,7 @@ apart, and sides differ in line style and marker too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ Data = dict[str, Any]
 
 COLOUR: dict[Side, str] = {"reference": "#0072B2", "ajax": "#D55E00"}
 MARKER: dict[Side, str] = {"reference": "o", "ajax": "s"}
-STYLE: dict[Side, str] = {"reference": "-", "ajax": "--"}
+#: Line styles that tell one side's seeds apart.
+SEED_STYLES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 #: Fixed, so that the same numbers give the same SVG.
 _SETTINGS: Any = {
     "svg.hashsalt": "comparison",
@@ -163,21 +165,23 @@ def _curves(data: Data) -> Figure:
     figure, all_axes = _new(5.3 * len(present), 4.6, len(present))
     for axes, side in zip(all_axes, present, strict=True):
         seeds = {seed: dict(map(tuple, points)) for seed, points in data["sides"][side].items()}
-        shades = np.linspace(0.45, 0.95, len(seeds))
-        for shade, curve in zip(shades, seeds.values(), strict=True):
+        for dashes, curve in zip(cycle(SEED_STYLES), seeds.values(), strict=False):
             axes.plot(
-                list(curve), list(curve.values()), STYLE[side], color=COLOUR[side], lw=1.0,
-                alpha=shade,
+                list(curve), list(curve.values()), linestyle=dashes, color=COLOUR[side], lw=1.1,
+                alpha=0.75,
             )  # fmt: skip
         _label_ends(axes, seeds, COLOUR[side])
         rows = sorted(set.intersection(*(set(curve) for curve in seeds.values())))
         mean = [float(np.mean([curve[at] for curve in seeds.values()])) for at in rows]
         axes.plot(
             rows, mean, "-", color="black", lw=2.2, marker=MARKER[side], ms=4,
-            markevery=max(1, len(rows) // 15), label=f"mean of {len(seeds)} seeds",
+            markevery=max(1, len(rows) // 15),
+            label=f"{SIDE_LABEL[side]}: mean of {len(seeds)} seeds",
         )  # fmt: skip
         _draw_rule(axes, data["rule"])
-        axes.axhline(CAP_RETURN, color="0.4", lw=0.8, ls=(0, (1, 3)))
+        axes.axhline(
+            CAP_RETURN, color="0.4", lw=0.9, ls=(0, (1, 3)), label=f"return {CAP_RETURN:.0f}"
+        )
         axes.set(
             title=data["labels"][side],
             xlabel="thousand rows (transitions of all 16 environments)",
@@ -186,8 +190,9 @@ def _curves(data: Data) -> Figure:
         _thousands(axes)
     all_axes[0].set_ylabel("evaluation return (mean of an evaluation)")
     figure.suptitle(data["title"])
-    handles, labels = all_axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    entries = (axes.get_legend_handles_labels() for axes in all_axes)
+    named = {label: handle for pair in entries for handle, label in zip(*pair, strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 

@@ -33,6 +33,8 @@ _USES: dict[Side, dict[str, str]] = {
 }
 
 
+#: Arm of a run that recorded no name for it, but a patch.
+PATCHED = "patched (PATCH.txt)"
 _AJAX_SECTIONS = ("run", "constructor", "dreamer_config", "agent_config", "schedule")
 
 
@@ -100,13 +102,19 @@ def read_ajax_config(path: Path) -> dict[str, Any] | None:
     return config
 
 
-def recorded_arguments(layout: RunLayout, side: Side) -> tuple[Path, Mapping[str, Any]]:
-    """The file in which a process of ``side`` recorded its arguments, and these; empty without."""
+def recorded_arguments(
+    layout: RunLayout, side: Side, seed: int | None = None
+) -> tuple[Path, Mapping[str, Any]]:
+    """The file in which a process of ``side`` recorded its arguments, and these; empty without.
+
+    Of the reference's processes, that of ``seed``, by default the first.
+    """
     if side == "ajax":
         path = layout.ajax_dir / AJAX_CONFIG
         return path, (read_ajax_config(path) or {}).get("run", {})
     seeds = layout.seeds("reference")
-    path = layout.reference_dir(seeds[0] if seeds else 0) / REFERENCE_ARGUMENTS
+    first = seeds[0] if seeds else 0
+    path = layout.reference_dir(first if seed is None else seed) / REFERENCE_ARGUMENTS
     return path, read_json_object(path) if exists(path) else {}
 
 
@@ -134,16 +142,24 @@ def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
 
 
 def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
-    """The arm that ran: what its process recorded, else the launch, else whether it was patched."""
-    _, recorded = recorded_arguments(layout, side)
+    """The arm that ran: what its processes recorded, else the launch, else whether patched.
+
+    Seeds that ran different arms give all of them, which is no arm.
+    """
+    found = {_recorded_arm(layout, side, seed) for seed in seeds}
+    return found.pop() if len(found) == 1 else f"mixed ({', '.join(sorted(found))})"
+
+
+def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str:
+    _, recorded = recorded_arguments(layout, side, seed)
     if isinstance(recorded.get("arm"), str):
         return str(recorded["arm"])
     for launch in reversed(launches(layout.root)):
         arm = launch.fields.get(f"{side} arm")
         if arm and side in launch.sides:
             return arm
-    directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seeds[0])
-    return "patched (PATCH.txt)" if (directory / PATCH).exists() else "stock"
+    directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seed)
+    return PATCHED if (directory / PATCH).exists() else "stock"
 
 
 def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missing, ...]:

@@ -12,12 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from analysis.outputs import file_names
 from shared.errors import RecordError
 from shared.files import dump_line, read_jsonl, write_atomic
+from shared.protocol import ROUNDS
 from shared.scan import files_below
 
 NAME = "MANIFEST.jsonl"
 FORMAT = 1
+#: Names of the tables, and of the numbers behind the figures.
+_DERIVED = {
+    *(name for number in ROUNDS for name in file_names(number)),
+    "reading.md",
+    "reading.json",
+    "figures.json",
+}
 #: Files whose lines are digested one by one.
 _TEXT = {".json", ".jsonl", ".md", ".txt", ".yaml", ".DONE"}
 
@@ -58,9 +67,16 @@ def write_manifest(root: Path) -> None:
     write_atomic(root / NAME, "".join(lines))
 
 
-def manifest_faults(root: Path) -> list[str]:
+def is_derived(path: str) -> bool:
+    """Whether the file is made from others: a table or a figure, which may be made anew."""
+    name = Path(path).name
+    return Path(path).suffix in {".png", ".svg"} or name in _DERIVED
+
+
+def manifest_faults(root: Path, *, recorded_only: bool = False) -> list[str]:
     """What differs from the manifest, a line a file: changed (with its line), missing, unlisted.
 
+    With ``recorded_only`` tables and figures, and files that are new, are passed over.
     Raises :class:`RecordError` where the manifest itself cannot be read.
     """
     listed: dict[str, dict[str, Any]] = {}
@@ -76,12 +92,15 @@ def manifest_faults(root: Path) -> list[str]:
     for found in _entries(root):
         expected = listed.pop(found["path"], None)
         where = root / found["path"]
+        if recorded_only and (expected is None or is_derived(found["path"])):
+            continue
         if expected is None:
             faults.append(f"{where}: is not in the manifest; remove it, or run with --update")
         elif expected["sha256"] != found["sha256"]:
             line = _first_difference(expected.get("lines", ""), found.get("lines", ""))
             faults.append(f"{where}{line}: changed since the manifest was written; restore it")
-    return faults + [f"{root / path}: is missing; restore it" for path in listed]
+    gone = [path for path in listed if not (recorded_only and is_derived(path))]
+    return faults + [f"{root / path}: is missing; restore it" for path in gone]
 
 
 def _first_difference(expected: str, found: str) -> str:

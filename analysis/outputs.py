@@ -1,7 +1,7 @@
 """``summary.json`` and ``analysis3.json``: the comparison's numbers under the published keys.
 
 Keys of protocol section 7 keep their names; everything not pre-registered stands under
-``companions``.
+``companions``, except ``entropy_disjoint``, which is pre-registered for round 2's pairs only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def _summary(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[str,
             for side in SIDES
         },
         "ajax_s2_audit": {str(seed): asdict(audit) for seed, audit in audits.items()},
-        "entropy_disjoint": [window.rows for window in comparison.entropy if not window.overlap],
+        "entropy_disjoint": comparison.disjoint_windows,
     }
 
 
@@ -125,5 +125,10 @@ def _companions(comparison: Comparison) -> dict[str, Any]:
         for each in (comparison.late, comparison.s1, comparison.s2)
         if each is not None and each.companion is not None
     }
-    entropy = {str(rows): test.p for rows, test in comparison.entropy_tests.items()}
-    return statistics | ({"entropy_permutation_p": entropy} if entropy else {})
+    entropy = {str(rows): asdict(each) for rows, each in comparison.entropy_tests.items()}
+    rates = comparison.late_rates if comparison.round_number == 3 else None
+    return (
+        statistics
+        | ({"late_rate": asdict(rates)} if rates else {})
+        | ({"entropy": entropy} if entropy else {})
+    )

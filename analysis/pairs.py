@@ -9,25 +9,23 @@ from analysis.formats import markdown_table, number, yes
 from analysis.readings import Round2Reading, read_round2
 from analysis.study import Request, Source, Study, study
 from shared.files import dump_json
-from shared.protocol import Side
+from shared.protocol import PAIRINGS, READING2
 
-#: Pair -> the round that each side comes from (protocol section 2).
-PAIRS: dict[str, dict[Side, int]] = {
-    "pairE": {"reference": 2, "ajax": 1},
-    "pairR": {"reference": 1, "ajax": 2},
-}
+#: The cross pairs of round 2.
+PAIRS = READING2[1:]
 
 
 def pair_requests(base: Request, sources: dict[int, Source]) -> dict[str, Request]:
     """Round 1 and both pairs as requests; ``sources`` maps round 1 and 2 to where they lie."""
-    both: dict[str, dict[Side, int]] = {"round1": {"reference": 1, "ajax": 1}, **PAIRS}
+    pairings = {name: PAIRINGS[name] for name in READING2}
     return {
         name: replace(
             base,
-            round_number=1 if name == "round1" else 2,
-            sources={side: sources[number] for side, number in rounds.items()},
+            round_number=pairing.round_number,
+            sources={side: sources[number] for side, number in pairing.rounds.items()},
+            rounds=pairing.rounds,
         )
-        for name, rounds in both.items()
+        for name, pairing in pairings.items()
     }
 
 

@@ -9,20 +9,12 @@ from typing import Any
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import RecordError, UserError
 from shared.files import read_jsonl
-from shared.protocol import ROUNDS, SIDES, Side, updates
+from shared.protocol import PAIRINGS, ROUNDS, SIDES, Side, updates
 from shared.provenance import REPO
 from shared.records import Evaluation
 
 DIRECTORY = REPO / "results" / "published"
 FORMAT = 1
-
-#: Comparison -> the round that each side's arm was run in.
-PAIRINGS: dict[str, dict[Side, int]] = {
-    "round1": {"reference": 1, "ajax": 1},
-    "pairE": {"reference": 2, "ajax": 1},
-    "pairR": {"reference": 1, "ajax": 2},
-    "round3": {"reference": 3, "ajax": 3},
-}
 
 
 @dataclass(frozen=True)
@@ -157,7 +149,8 @@ def published_side(side: Side, number: int) -> SideData:
     """
     found = load_round(number)
     comparison = next(
-        (name for name, pairing in PAIRINGS.items() if pairing[side] == number), f"round{number}"
+        (name for name, pairing in PAIRINGS.items() if pairing.rounds[side] == number),
+        f"round{number}",
     )
     stated = load_statistics().get(comparison, Stated())
     seeds = tuple(

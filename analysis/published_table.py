@@ -7,17 +7,10 @@ from typing import Any
 from analysis.comparison import Statistic
 from analysis.difference import equal
 from analysis.formats import integers, number, span
-from analysis.published import PAIRINGS, Stated, load_statistics, load_windows
+from analysis.published import Stated, load_statistics, load_windows
+from analysis.readings import read_round3
 from analysis.study import Study
-from shared.protocol import CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
-
-#: Published comparison -> the directory under results/ that recomputes it.
-DIRECTORIES = {
-    "round1": "round1",
-    "pairE": "round2/pairE",
-    "pairR": "round2/pairR",
-    "round3": "round3",
-}
+from shared.protocol import CAP_ROWS, PAIRINGS, SIDE_KEY, SIDE_LABEL, SIDES
 
 
 @dataclass(frozen=True)
@@ -33,8 +26,8 @@ class Row:
 def published_rows(studies: Mapping[str, Study]) -> list[Row]:
     """All rows, comparison by comparison."""
     rows: list[Row] = []
-    for name in PAIRINGS:
-        stated, result = load_statistics()[name], studies[DIRECTORIES[name]]
+    for name, pairing in PAIRINGS.items():
+        stated, result = load_statistics()[name], studies[pairing.directory]
         for part in (_statistics, _rules, _welch, _concordance, _entropy, _reading, _carried):
             rows += [
                 Row(f"{name} {row.statistic}", row.published, row.recomputed, row.equal)
@@ -114,7 +107,7 @@ def _concordance(stated: Stated, result: Study) -> Iterator[Row]:
 def _entropy(stated: Stated, result: Study) -> Iterator[Row]:
     if stated.entropy_disjoint is None:
         return
-    disjoint = [window.rows for window in result.comparison.entropy if not window.overlap]
+    disjoint = result.comparison.disjoint_windows
     yield Row(
         "entropy windows with disjoint ranges",
         integers(stated.entropy_disjoint),
@@ -124,8 +117,6 @@ def _entropy(stated: Stated, result: Study) -> Iterator[Row]:
 
 
 def _reading(stated: Stated, result: Study) -> Iterator[Row]:
-    from analysis.readings import read_round3
-
     late = result.comparison.late
     if stated.reading is None or late is None:
         return

@@ -17,6 +17,7 @@ from analysis.study import Study
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.files import plain, read_json, read_json_object, read_text
+from shared.protocol import PAIRINGS, READING2
 from shared.provenance import REPO
 
 RESULTS = REPO / "results"
@@ -153,11 +154,14 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
     """All directories of a tree, and round 2's reading where its parts are there."""
     studies: dict[str, Study] = {}
     outcomes: list[Outcome] = []
-    for target in find_targets(root, own=own):
+    targets, lacking = find_targets(root, own=own)
+    for line in lacking:
+        print(f"not recomputed: {line}")
+    for target in targets:
         result, outcome = recompute(target, own=own)
         studies[target.name] = result
         outcomes.append(outcome)
-    parts = {"round1": "round1", "pairE": "round2/pairE", "pairR": "round2/pairR"}
+    parts = {name: PAIRINGS[name].directory for name in READING2}
     if all(name in studies for name in parts.values()):
         documents = of_pairs({part: studies[name] for part, name in parts.items()})
         compared = compare_documents(documents.texts, root / "round2", own=own)
@@ -172,11 +176,17 @@ def _print_rows(rows: list[Row]) -> None:
 
 
 def _own(options: argparse.Namespace) -> int:
-    faults = [] if options.update else manifest_faults(RESULTS)
+    faults = manifest_faults(RESULTS, recorded_only=options.update)
     for fault in faults:
         print(f"error: {fault}")
     studies, outcomes = recompute_tree(RESULTS, own=True)
     if options.update:
+        wrong = [row.statistic for row in published_rows(studies) if row.equal is False]
+        if faults or wrong:
+            raise UserError(
+                f"nothing was updated: {len(faults)} recorded files changed, {len(wrong)} "
+                "statistics differ from what was published; restore results/ first"
+            )
         for outcome in outcomes:
             outcome.documents.write(RESULTS / outcome.name)
         write_manifest(RESULTS)

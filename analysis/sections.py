@@ -1,21 +1,27 @@
 """Sections of the Markdown tables: each makes the lines of one section, or none."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.checks import Check
-from analysis.companions import disjoint_by_chance, fisher
+from analysis.companions import Companion, fisher
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import DASH, integers, interval, markdown_table, number, p_value, span, yes
 from analysis.readings import read_round3, read_round3_as_first_written
-from analysis.replication import NEAR, beside_published
-from analysis.statistics import ranges_overlap
-from shared.metrics import TABLE_METRICS
 from shared.protocol import CAP_RETURN, CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
 
 #: Above this many checkpoints a table shows every 2000 rows; the figures show all.
 MANY_CHECKPOINTS = 20
+UNREGISTERED = "not pre-registered"
+#: Columns of a table of companions, after the first.
+COMPANION_HEAD = (
+    "difference [95 %]",
+    "Hedges g [95 %]",
+    "permutation p",
+    "smallest p possible",
+    "rule fails by chance",
+    "detectable at 80 %",
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,10 @@ class Page:
 def _statistic_table(comparison: Comparison, statistic: Statistic | None) -> list[str]:
     if statistic is None:
         return []
-    lines = [f"## {statistic.name}", "", _definition(statistic), ""]
+    # S2 belongs to rounds 1 and 2 (prereg/PROTOCOL.md, section 9).
+    extra = statistic.name == "S2" and comparison.round_number == 3
+    mark = f" ({UNREGISTERED} in this round)" if extra else ""
+    lines = [f"## {statistic.name}{mark}", "", _definition(statistic), ""]
     columns = {
         side: dict(zip(comparison.sides[side].seed_numbers, map(float, values), strict=True))
         for side, values in statistic.values.items()
@@ -102,7 +111,7 @@ def concordance(page: Page) -> list[str]:
         ]
         rows.append([f"at {at}", *cells, _fisher(page.comparison, at)])
     rates = [number(found[side].rate if side in found else None, 3) for side in SIDES]
-    rows.append(["rate over 16000-24000", *rates, DASH])
+    rows.append(["rate over 16000-24000", *rates, "below"])
     head = ["", *(SIDE_LABEL[side] for side in SIDES), "Fisher p (not pre-registered)"]
     return [
         "## Concordance",
@@ -166,64 +175,32 @@ def s2_curves(page: Page) -> list[str]:
     return ["## S2 at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
 
 
-def entropy(page: Page) -> list[str]:
-    """The actor's entropy: seed ranges in every window."""
-    if not page.comparison.entropy:
-        return []
-    rows = []
-    for window in page.comparison.entropy:
-        test = page.comparison.entropy_tests.get(window.rows)
-        ranges = [span(*window.ranges[side], digits=4) for side in SIDES]
-        cells = [str(window.rows), *ranges, yes(window.overlap), p_value(test.p if test else None)]
-        rows.append(cells)
-    disjoint = [window.rows for window in page.comparison.entropy if not window.overlap]
-    n, m = (len(page.comparison.sides[side].seeds) for side in SIDES)
+def companion_row(name: str, found: Companion, digits: int = 1) -> list[str]:
+    """One line of a table of companions; ``digits`` are the statistic's own."""
+    test = found.permutation
     return [
-        "## Entropy of the actor",
-        "",
-        "Seed ranges of `ent/action/mean` (nats) in each window; disjoint in the windows ending at "
-        f"{integers(disjoint)}.",
-        "",
-        *markdown_table(
-            ["window ends", *(SIDE_LABEL[side] for side in SIDES), "overlap", "permutation p"], rows
-        ),
-        "",
-        f"Not pre-registered: ranges of {n} and {m} exchangeable seeds are disjoint in "
-        f"{disjoint_by_chance(n, m):.1%} of single windows by chance; neighbouring windows are not "
-        "independent. The permutation p needs each seed's value, not only the ranges.",
+        name,
+        f"{found.difference:.{digits}f} {interval(found.interval, digits)}",
+        f"{number(found.hedges_g, 2)} {interval(found.hedges_interval, 2)}",
+        p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
+        p_value(test.smallest_p),
+        f"{test.rule_fails:.1%}",
+        number(found.detectable, digits),
     ]
 
 
 def companions(page: Page) -> list[str]:
     """The companions that were not pre-registered."""
-    rows = []
-    for each in (page.comparison.late, page.comparison.s1, page.comparison.s2):
-        if each is None or each.companion is None:
-            continue
-        found = each.companion
-        test = found.permutation
-        rows.append(
-            [
-                each.name,
-                f"{found.difference:.1f} {interval(found.interval)}",
-                f"{number(found.hedges_g, 2)} {interval(found.hedges_interval, 2)}",
-                p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
-                p_value(test.smallest_p),
-                f"{test.rule_fails:.1%}",
-                number(found.detectable),
-            ]
-        )
+    statistics = (page.comparison.late, page.comparison.s1, page.comparison.s2)
+    rows = [
+        companion_row(each.name, each.companion)
+        for each in statistics
+        if each is not None and each.companion is not None
+    ]
+    if page.comparison.round_number == 3 and page.comparison.late_rates is not None:
+        rows.append(companion_row("late rate at the cap", page.comparison.late_rates, digits=3))
     if not rows:
         return []
-    head = [
-        "statistic",
-        "difference [95 %]",
-        "Hedges g [95 %]",
-        "permutation p",
-        "smallest p possible",
-        "rule fails by chance",
-        "detectable at 80 %",
-    ]
     return [
         "## What these seeds can show (not pre-registered)",
         "",
@@ -233,59 +210,5 @@ def companions(page: Page) -> list[str]:
         "Detectable: the smallest true difference that Welch's test at 5 % finds with 80 % power, "
         "for normal samples with the spread seen here.",
         "",
-        *markdown_table(head, rows),
+        *markdown_table(["statistic", *COMPANION_HEAD], rows),
     ]
-
-
-def replication(page: Page) -> list[str]:
-    """Where a run's windows lie beside the published ones of the same arm; not for tiny widths."""
-    lines: list[str] = []
-    if page.comparison.sizes.tiny:
-        return lines
-    for side, data in page.comparison.sides.items():
-        found = list(beside_published(data, page.comparison.windows[side]))
-        if not found:
-            continue
-        words = Counter(each.word for each in found)
-        lines += [
-            "",
-            f"{SIDE_LABEL[side]}, {data.arm}: of {len(found)} window means {words['inside']} lie "
-            f"inside the published seed range, {words['near']} within {NEAR:.0%} of it, "
-            f"{words['outside']} outside.",
-        ]
-        rows = [
-            [
-                str(each.rows),
-                f"`{each.metric}`",
-                interval((each.low, each.high), 4),
-                interval((each.published_low, each.published_high), 4),
-                f"{each.excess:.1%}",
-            ]
-            for each in found
-            if each.word != "inside"
-        ]
-        if rows:
-            head = ["window ends", "metric", "this run", "published", "outside by"]
-            lines += ["", *markdown_table(head, rows)]
-    return ["## Beside the published windows (not pre-registered)", *lines] if lines else []
-
-
-def windows(page: Page) -> list[str]:
-    """Window means of the training metrics."""
-    tables = {side: table for side, table in page.comparison.windows.items() if table}
-    ends = sorted({end for table in tables.values() for end in table})
-    lines = ["## Training metrics, window means", "", "Mean over seeds [lowest, highest].",
-             "An asterisk marks disjoint seed ranges."]  # fmt: skip
-    for end in ends:
-        rows = []
-        for name in TABLE_METRICS:
-            found = [tables.get(side, {}).get(end, {}).get(name) for side in SIDES]
-            if any(found):
-                cells = [f"{v[0]:.4f} {interval(v[1:], 4)}" if v else DASH for v in found]
-                first, second = found
-                disjoint = first and second and not ranges_overlap(first[1:], second[1:])
-                rows.append([f"`{name}`{' *' if disjoint else ''}", *cells])
-        if rows:
-            head = ["metric", *(SIDE_LABEL[side] for side in SIDES)]
-            lines += ["", f"### Window ending at {end} rows", "", *markdown_table(head, rows)]
-    return lines if ends else []

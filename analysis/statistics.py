@@ -82,6 +82,8 @@ class Concordance:
     seeds: int
     at: dict[int, int | None]
     rate: float | None
+    #: The late rate of each seed ``[seeds]``; empty where the grid does not reach.
+    seed_rates: tuple[float, ...] = ()
 
 
 def concordance(means: Floats, grid: Sequence[int]) -> Concordance:
@@ -98,7 +100,10 @@ def concordance(means: Floats, grid: Sequence[int]) -> Concordance:
     first, last = CAP_RATE_WINDOW
     late = [index for index, rows in enumerate(grid) if first <= rows <= last]
     complete = bool(late) and first in grid and last in grid
-    return Concordance(len(means), at, float(np.mean(capped[:, late])) if complete else None)
+    if not complete:
+        return Concordance(len(means), at, None)
+    rates = tuple(map(float, np.mean(capped[:, late], axis=1)))
+    return Concordance(len(means), at, float(np.mean(capped[:, late])), rates)
 
 
 def ranges_overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:

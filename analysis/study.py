@@ -1,6 +1,6 @@
 """From two sources to a finished comparison: load, size, compute, check. Writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from analysis.checks_reference import reference_checks
 from analysis.comparison import Comparison, compare_sides
 from analysis.data import SideData
 from analysis.evidence import Evidence, gather
-from analysis.load import launches, load_side, recorded_arguments, require_run
-from analysis.published import PAIRINGS, load_round, load_statistics, published_side
+from analysis.load import PATCHED, launches, load_side, recorded_arguments, require_run
+from analysis.published import load_round, load_statistics, published_side
 from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError
 from shared.launch_info import Revision
@@ -20,6 +20,7 @@ from shared.layout import RunLayout
 from shared.protocol import (
     AJAX_PUBLISHED_COMMIT,
     AJAX_RELEASE,
+    PAIRINGS,
     REFERENCE_COMMIT,
     ROUNDS,
     SIDE_KEY,
@@ -69,6 +70,8 @@ class Request:
     smoke: bool = False
     seeds: tuple[int, ...] | None = None
     ajax: ExpectedAjax = PINNED_AJAX
+    #: The round whose arm each side must have run; None for a cross pair of the user's own.
+    rounds: Mapping[Side, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def study(request: Request) -> Study:
         smoke=request.smoke,
     )
     checks: list[Check] = list(_size_checks(sizes, sides, chosen, request.smoke))
+    checks += _arm_checks(request, sides)
     audits: dict[int, S2Audit] = {}
     for side, data in sides.items():
         found, side_audits = _side_checks(request, data, sizes[side])
@@ -197,6 +201,18 @@ def _size_checks(
         yield Check("sizes of both sides", False, "the sides ran with different sizes")
 
 
+def _arm_checks(request: Request, sides: dict[Side, SideData]) -> Iterator[Check]:
+    """Each side must have run its round's arm; older records only say whether it was patched."""
+    for side, number in (request.rounds or {}).items():
+        data, wanted = sides[side], ROUNDS[number].arm(side)
+        if not data.seeds:
+            continue
+        found = data.arm or "unknown"
+        right = wanted.patched if found == PATCHED else found == wanted.name
+        detail = found if right else f"{found}, round {number} has {wanted.name}"
+        yield Check(f"{SIDE_KEY[side]} arm", right, detail)
+
+
 def _side_checks(
     request: Request, data: SideData, sizes: Sizes
 ) -> tuple[list[Check], dict[int, S2Audit]]:
@@ -231,7 +247,7 @@ def _published_audits(data: SideData, number: int) -> dict[int, S2Audit]:
     """The audit as published, of the first comparison that used this side of this round."""
     if data.side != "ajax":
         return {}
-    names = (name for name, pairing in PAIRINGS.items() if pairing["ajax"] == number)
+    names = (name for name, pairing in PAIRINGS.items() if pairing.rounds["ajax"] == number)
     stated = load_statistics()[next(names)].s2_audit
     return {
         seed: S2Audit(row["logged"], row["audited"])

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from analysis import sections
+from analysis import sections, sections_metrics
 from analysis.checks import Check
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import DASH, integers, markdown_table, span
 from analysis.sections import Page
-from shared.protocol import KNOWN_DIFFERENCES, SIDE_LABEL
+from shared.protocol import ARMS, KNOWN_DIFFERENCES, SIDE_LABEL, removed_by_arms
 
 Section = Callable[[Page], list[str]]
 
@@ -67,8 +67,14 @@ def _checks(page: Page) -> list[str]:
     return ["## Checks", "", *(f"- {check}" for check in ordered)] if page.checks else []
 
 
-def _known(_: Page) -> list[str]:
-    lines = [f"- {each.name}: {each.text}." for each in KNOWN_DIFFERENCES]
+def _known(page: Page) -> list[str]:
+    arms = {(each.side, each.name): each for each in ARMS}
+    here = [arms.get((side, data.arm or "")) for side, data in page.comparison.sides.items()]
+    lines = []
+    for each in KNOWN_DIFFERENCES:
+        gone = here[0] and here[1] and removed_by_arms(each.name, here[0], here[1])
+        note = " (removed by the arms of this comparison)" if gone else ""
+        lines.append(f"- {each.name}{note}: {each.text}.")
     return ["## Known differences that the protocol cannot remove", "", *lines]
 
 
@@ -76,8 +82,8 @@ _COMMON: tuple[Section, ...] = (
     sections.companions,
     sections.evaluations,
     sections.s2_curves,
-    sections.replication,
-    sections.windows,
+    sections_metrics.replication,
+    sections_metrics.windows,
     _out_of_reach,
     _checks,
     _known,
@@ -86,7 +92,7 @@ ROUNDS_1_AND_2: tuple[Section, ...] = (
     _head,
     sections.s1,
     sections.s2,
-    sections.entropy,
+    sections_metrics.entropy,
     *_COMMON,
 )
 ROUND3: tuple[Section, ...] = (
@@ -97,6 +103,6 @@ ROUND3: tuple[Section, ...] = (
     sections.concordance,
     sections.reading3,
     sections.s2,
-    sections.entropy,
+    sections_metrics.entropy,
     *_COMMON,
 )

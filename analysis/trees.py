@@ -5,19 +5,10 @@ from pathlib import Path
 
 from analysis.checks import ExpectedAjax
 from analysis.outputs import file_names
-from analysis.pairs import PAIRS
 from analysis.study import Request, Source, Study, study
-from shared.errors import UserError
 from shared.files import read_json_object
 from shared.layout import RunLayout
-from shared.protocol import AJAX_PUBLISHED_COMMIT, ROUNDS, SIDES, Side
-
-#: Directory of the published layout -> (kind of round, round that each side's runs are from).
-PUBLISHED_LAYOUT: dict[str, tuple[int, dict[Side, int]]] = {
-    "round1": (1, {"reference": 1, "ajax": 1}),
-    **{f"round2/{name}": (2, rounds) for name, rounds in PAIRS.items()},
-    "round3": (3, {"reference": 3, "ajax": 3}),
-}
+from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SIDES, Side
 
 
 @dataclass(frozen=True)
@@ -29,34 +20,39 @@ class Target:
     request: Request = field(repr=False)
 
 
-def find_targets(root: Path, *, own: bool) -> list[Target]:
-    """Every directory of the tree that can be recomputed, in a stable order.
+def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
+    """Every directory of the tree that can be recomputed, and a line on each that cannot.
 
     In this project's own tree, rounds without raw records are recomputed from the published
-    figures. In a foreign tree a recorded summary without raw records is an error: nothing of it
-    could be recomputed, and saying so is the point.
+    figures. In a foreign tree nothing of a recorded summary can be recomputed without them.
     """
-    targets = []
-    for name, (kind, rounds) in PUBLISHED_LAYOUT.items():
-        directory = root / name
-        if not own and not (directory / file_names(kind)[1]).exists():
+    targets, lacking = [], []
+    for pairing in PAIRINGS.values():
+        directory = root / pairing.directory
+        if not own and not (directory / file_names(pairing.round_number)[1]).exists():
             continue
-        sources = {side: _source(root, number, own=own) for side, number in rounds.items()}
-        request = Request(kind, sources, ajax=ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT))
-        targets.append(Target(name, directory, request))
-    return targets + _other_targets(root, {target.directory for target in targets})
+        sources = {side: _source(root, number, own) for side, number in pairing.rounds.items()}
+        found = {side: source for side, source in sources.items() if source is not None}
+        if len(found) < len(SIDES):
+            absent = sorted({pairing.rounds[side] for side in SIDES if side not in found})
+            names = ", ".join(str(root / f"round{number}") for number in absent)
+            lacking.append(f"{directory}: {names} holds no raw records (ref_s<S>/, ajax/s<S>/)")
+            continue
+        request = Request(
+            pairing.round_number,
+            found,
+            ajax=ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT),
+            rounds=pairing.rounds,
+        )
+        targets.append(Target(pairing.directory, directory, request))
+    return targets + _other_targets(root, {target.directory for target in targets}), lacking
 
 
-def _source(root: Path, number: int, *, own: bool) -> Source:
+def _source(root: Path, number: int, own: bool) -> Source | None:
     directory = root / f"round{number}"
     if any(RunLayout(directory).seeds(side) for side in SIDES):
         return Source(directory=directory)
-    if own:
-        return Source(published_round=number)
-    raise UserError(
-        f"{directory}: holds no raw records (ref_s<S>/, ajax/s<S>/), so that nothing recorded "
-        "there can be recomputed; add them, or compare with 'nox -s compare'"
-    )
+    return Source(published_round=number) if own else None
 
 
 def _other_targets(root: Path, known: set[Path]) -> list[Target]:

@@ -63,6 +63,7 @@ def reference_resolved(*, seed: int, rows: int, logdir: str, tiny: bool) -> dict
             "batch_size": 16,
             "batch_length": 65,
             "replay_length": 65,
+            "replay_length_eval": 33,
             "replay_context": 1,
             "replay.size": 5e6,
             "replay.online": True,

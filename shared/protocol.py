@@ -53,23 +53,29 @@ class Arm:
     side: Side
     name: str
     summary: str
+    #: Which form of the two-hot expectation it computes (D22).
+    expectation: Literal["literal", "exact"]
     #: False for a side as its authors ship it.
     patched: bool = True
+    #: Whether the replay sampler is seeded by the run (D2 is about the reference's).
+    seeded_sampler: bool = False
 
 
 ARMS: tuple[Arm, ...] = (
-    Arm("reference", "stock", "the reference code as it is", patched=False),
+    Arm("reference", "stock", "the reference code as it is", "literal", patched=False),
     # Ajax's form of the two-hot expectation, so that D22 is absent on both sides (pair E).
-    Arm("reference", "exact", "TwoHotDist.mean computes the exact expectation"),
+    Arm("reference", "exact", "TwoHotDist.mean computes the exact expectation", "exact"),
     # Stock draws every run's replay batches with seed 0 (D2): the runs share a stream.
     Arm(
         "reference",
         "exact-seeded",
         "exact expectation, and the uniform replay selector is seeded per run",
+        "exact",
+        seeded_sampler=True,
     ),
-    Arm("ajax", "stock", "Ajax as it is (exact expectation)", patched=False),
+    Arm("ajax", "stock", "Ajax as it is (exact expectation)", "exact", patched=False),
     # The reference's form, so that D22 is present on both sides (pair R).
-    Arm("ajax", "literal", "TwoHot.decode computes the reference's literal expectation"),
+    Arm("ajax", "literal", "TwoHot.decode computes the reference's literal expectation", "literal"),
 )
 
 
@@ -151,6 +157,27 @@ ROUNDS: dict[int, Round] = {
     )
 }
 
+
+@dataclass(frozen=True)
+class Pairing:
+    """One comparison of the published study: where it lies, and which round each side is from."""
+
+    directory: str
+    #: The round whose statistics it has.
+    round_number: int
+    rounds: dict[Side, int]
+
+
+PAIRINGS: dict[str, Pairing] = {
+    "round1": Pairing("round1", 1, {"reference": 1, "ajax": 1}),
+    # Round 2 is analysed as two cross pairs with round 1 (protocol section 2).
+    "pairE": Pairing("round2/pairE", 2, {"reference": 2, "ajax": 1}),
+    "pairR": Pairing("round2/pairR", 2, {"reference": 1, "ajax": 2}),
+    "round3": Pairing("round3", 3, {"reference": 3, "ajax": 3}),
+}
+#: The comparisons that the reading of round 2 needs.
+READING2 = ("round1", "pairE", "pairR")
+
 #: Widths of a smoke run; stoch 32 and blocks 8 stay (protocol section 2).
 TINY_WIDTHS: dict[str, int] = {"units": 16, "hidden": 16, "deter": 64, "classes": 4}
 FULL_WIDTHS: dict[str, int] = {"units": 64, "hidden": 64, "deter": 512, "classes": 4}
@@ -194,6 +221,13 @@ def s1_rows(grid: Sequence[int], *, smoke: bool) -> tuple[int, ...]:
 
 
 # --- known differences (protocol section 3) -------------------------------------------------
+
+
+def removed_by_arms(difference: str, reference: Arm, ajax: Arm) -> bool:
+    """Whether the arms of a comparison take a known difference away."""
+    if difference == "D22":
+        return reference.expectation == ajax.expectation
+    return difference == "D2" and reference.seeded_sampler
 
 
 @dataclass(frozen=True)
