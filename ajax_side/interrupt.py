@@ -23,8 +23,10 @@ def end_on_signals(recorder: Recorder) -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     for number in _SIGNALS:
-        # Any Python handler will do: without one the C handler is not installed.
-        signal.signal(number, lambda *_: None)
+        # What is ignored stays ignored: so nohup and a shell's & ask for it.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            # Any Python handler will do: without one the C handler is not installed.
+            signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_wait, args=(read, recorder), daemon=True).start()
 

@@ -33,12 +33,14 @@ class Recorder:
 
     Ajax's logging callback calls :meth:`log` once per seed, from a thread of its own. A logged
     ``Train/<metric>`` of the agent is already the mean over the updates since the last log point;
-    the number of updates since then is therefore the number of samples in that window.
+    the number of updates since then is therefore the number of samples in that window. ``began``
+    is the unix time at which the process began.
     """
 
-    def __init__(self, layout: RunLayout, seeds: Sequence[int], rows: int) -> None:
+    def __init__(self, layout: RunLayout, seeds: Sequence[int], rows: int, began: float) -> None:
         self._seeds, self._total = tuple(seeds), rows
-        self._start = time.monotonic()
+        # From here on a clock that is set changes nothing.
+        self._start = time.monotonic() - (time.time() - began)
         self._reported = 0
         self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
         self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)

@@ -26,12 +26,12 @@ _FLAGS_VARIABLE = "AJAX_XLA_FLAGS"
 
 def main() -> int:
     """Run the command; the exit status."""
+    started = time.time()
     options = parse()
     check(options)
     layout = RunLayout(options.out.resolve())
     if layout.ajax_dir.exists():
         raise UserError(f"{layout.ajax_dir} exists already: choose another --out, or move it away")
-    started = time.time()
     set_environment()
     source = find_source(options.ajax_root, options.ajax_version)
     print(f"ajax: {source}, arm {options.arm}, seeds {options.seeds}", flush=True)
@@ -54,7 +54,7 @@ def run(
         tuple(options.seeds), options.rows, options.every, options.episodes, options.tiny
     )
     agent = training.build_agent(plan)
-    recorder = Recorder(layout, plan.seeds, plan.rows)
+    recorder = Recorder(layout, plan.seeds, plan.rows, started)
     stored = options.no_callbacks
     observed = observers.observe(recorder.log, recorder.beat, stored=stored)
     config = training.describe(agent, plan)
@@ -88,7 +88,7 @@ def run(
 
 def raise_failure(recorder: Recorder) -> None:
     """What went wrong in a callback, which Ajax's run reports as some failure or not at all."""
-    if isinstance(recorder.failure, NotLearningError):
+    if isinstance(recorder.failure, NotLearningError | OSError):
         raise recorder.failure from None
     if recorder.failure is not None:
         raise UserError(f"recording failed: {recorder.failure}") from None

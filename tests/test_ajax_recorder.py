@@ -49,7 +49,7 @@ def layout(tmp_path: Path) -> RunLayout:
 
 @pytest.fixture
 def recorder(layout: RunLayout) -> Recorder:
-    return Recorder(layout, SEEDS, rows=1200)
+    return Recorder(layout, SEEDS, rows=1200, began=time.time() - 50)
 
 
 def test_each_log_point_is_on_disk_when_it_is_logged(
@@ -68,6 +68,7 @@ def test_each_log_point_is_on_disk_when_it_is_logged(
     recorder.log(logged(400, 0, 31.0), 1)
     (progress,) = read_rows(layout.ajax_dir / PROGRESS, Progress)
     assert (progress.rows, progress.updates) == (400, 0)
+    assert 50 <= (record.wall_s or 0.0) <= progress.wall_s < 110, "seconds since the process began"
     assert "row 400 of 1200, 0 updates, evaluation 20.2 31.0" in capsys.readouterr().out
 
 
@@ -150,7 +151,9 @@ def test_what_the_call_returned_is_recorded_as_if_it_had_been_logged(tmp_path: P
         [logged(400, 0, mean), logged(800, 81, mean + 0.1), logged(1200, 281, mean + 0.2)]
         for mean in (9.0, 11.0)
     ]
-    live, late = (Recorder(RunLayout(tmp_path / name), SEEDS, 1200) for name in ("live", "late"))
+    live, late = (
+        Recorder(RunLayout(tmp_path / name), SEEDS, 1200, time.time()) for name in ("live", "late")
+    )
     for number in range(3):
         for position in range(2):
             live.log(points[position][number], position)
@@ -215,13 +218,15 @@ def test_without_callbacks_everything_is_recorded_before_the_run_is_given_up(
 
 
 BLOCKED = """
-import hashlib, sys
+import hashlib, signal, sys, time
 from pathlib import Path
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
 from shared.layout import RunLayout
 from tests.test_ajax_recorder import logged
-recorder = Recorder(RunLayout(Path(sys.argv[1])), (4, 7), rows=1200)
+recorder = Recorder(RunLayout(Path(sys.argv[1])), (4, 7), 1200, time.time())
+if len(sys.argv) > 2:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 recorder.log(logged(400, 0, 9.0), 0)
 recorder.log(logged(400, 0, 9.0), 1)
 end_on_signals(recorder)
@@ -253,3 +258,23 @@ def test_signals_end_a_process_that_is_inside_compiled_code(
     assert errors == f"error: ended by {number.name}; recorded up to row 400\n"
     path = RunLayout(tmp_path).ajax_seed_dir(7) / RECORDS
     assert [record.rows for record in read_rows(path, Record)] == [400]
+
+
+def test_a_signal_that_was_ignored_stays_ignored(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BLOCKED, tmp_path, "ignored"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPO,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "ready\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+    assert errors == "error: ended by SIGTERM; recorded up to row 400\n"
