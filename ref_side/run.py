@@ -22,12 +22,15 @@ from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_ver
 if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.session import Settings
 
+_FLAGS_VARIABLE = "REF_XLA_FLAGS"
+
 
 def main() -> int:
     """Run the command; the exit status."""
     began = time.time()
     options = parse()
     check(options)
+    set_environment()
     directory = RunLayout(options.out.resolve()).reference_dir(options.seed)
     if directory.exists():
         raise UserError(f"{directory} exists already; choose another --out, or move it away")
@@ -121,8 +124,9 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         description="Train the reference DreamerV3 on CartPole, one seed, and write OUT/ref_s<S> "
         "as protocol section 7 has it. Runs inside the reference environment; the checkout is "
         "verified against its pinned commit first and never written to.",
-        epilog="Set JAX_PLATFORMS=cpu; XLA_FLAGS and jax's compilation cache variables count. To "
-        "run from inside the checkout, set PYTHONSAFEPATH=1: python would import from it at once.",
+        epilog=f"Environment: {_FLAGS_VARIABLE} becomes XLA_FLAGS; the variables of jax's compilation "
+        "cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: python would import "
+        "from it at once.",
     )
     parser.add_argument(
         "--checkout",
@@ -176,6 +180,13 @@ def check(options: argparse.Namespace) -> None:
             f"--rows {options.rows}: give a multiple of --every {options.every}, so that the run "
             "ends at a checkpoint"
         )
+
+
+def set_environment() -> None:
+    """Set what jax reads when it is imported (protocol section 1)."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if (flags := os.environ.get(_FLAGS_VARIABLE)) is not None:
+        os.environ["XLA_FLAGS"] = flags
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,23 @@ def copy(checkout: Path, tmp_path: Path) -> Path:
 def test_checks_inside_the_reference_environment(checkout: Path, subtests: pytest.Subtests) -> None:
     report_inside("reference", "ref_side", subtests, str(checkout))
     verify_checkout(checkout, REFERENCE_COMMIT)
+
+
+@pytest.mark.parametrize(
+    ("side", "variable"), [("ref_side", "REF_XLA_FLAGS"), ("ajax_side", "AJAX_XLA_FLAGS")]
+)
+def test_a_sides_own_flags_become_xlas(
+    side: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AJAX_JAX_COMPILE_CACHE_DIR", "MPLCONFIGDIR", "JAX_PLATFORMS", "XLA_FLAGS"):
+        monkeypatch.setenv(name, "kept")
+    monkeypatch.delenv(variable, raising=False)
+    command = import_module(f"{side}.run")
+    command.set_environment()
+    assert (os.environ["JAX_PLATFORMS"], os.environ["XLA_FLAGS"]) == ("cpu", "kept")
+    monkeypatch.setenv(variable, "--x=1")
+    command.set_environment()
+    assert os.environ["XLA_FLAGS"] == "--x=1"
 
 
 def refused(done: subprocess.CompletedProcess[str], tmp_path: Path) -> str:
