@@ -67,7 +67,7 @@ class Result:
 
 
 class Watcher(Protocol):
-    """Who is told what happens: plain lines now, a live board later."""
+    """Who is told what happens: plain lines or a live board."""
 
     def started(self, job: Job) -> None:
         """``job``'s process runs."""
