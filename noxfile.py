@@ -60,7 +60,7 @@ def run_here(session: nox.Session, module: str, *options: str) -> None:
     """
     session.run(
         *(sys.executable, "-m", module, *options, *session.posargs),
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "COMPARISON_SESSION": session.name},
         external=True,
         interrupt_timeout=None,
         terminate_timeout=None,

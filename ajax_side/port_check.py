@@ -208,7 +208,7 @@ def all_checks(directory: Path) -> list[Check]:
 def main() -> int:
     """Run the command; status 1 when a check fails."""
     parser = argparse.ArgumentParser(
-        prog="python -m ajax_side.port_check",
+        prog="nox -s port_check --",
         description="Compare the numpy port of CartPole with gymnax's, step by step and in "
         "lockstep (protocol section 4). Runs inside the Ajax environment; status 1 when a check "
         "fails.",

@@ -15,6 +15,9 @@ from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SIDES, Round
 from shared.provenance import ELSEWHERE, REPO, Roots
 
 AJAX_VARIABLE = "AJAX_SRC"
+#: With which a session of the noxfile says its name, and which option each session gives itself.
+SESSION_VARIABLE = "COMPARISON_SESSION"
+GIVEN = {"smoke": "--smoke", **{f"round-{number}": "--round" for number in ROUNDS}}
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,9 @@ def ajax_source(options: Options, environment: Mapping[str, str]) -> Path | None
 
 
 def _parser() -> argparse.ArgumentParser:
+    session = os.environ.get(SESSION_VARIABLE)
     parser = argparse.ArgumentParser(
-        prog="python -m launch.round",
+        prog=f"nox -s {session} --" if session else "python -m launch.round",
         description="Run one round: the reference, a process per seed, and Ajax, one process for "
         "all seeds; then compare the two, and scan what is kept for paths and host names. Started "
         "again, run only what did not finish. Ctrl-C stops every process, a second one at once.",
@@ -123,16 +127,23 @@ def _parser() -> argparse.ArgumentParser:
         f"{CHECKOUT_VARIABLE} is --reference-checkout, {AJAX_VARIABLE} the src of --ajax-root.",
         argument_default=argparse.SUPPRESS,
     )
-    _add_what(parser.add_argument_group("what is run"))
+    _add_what(parser.add_argument_group("what is run"), session)
     _add_where(parser.add_argument_group("where its parts are"))
     _add_how(parser.add_argument_group("how"))
     return parser
 
 
-def _add_what(group: "argparse._ArgumentGroup") -> None:
+def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
     questions = "; ".join(f"{each.number}: {each.question}" for each in ROUNDS.values())
-    group.add_argument("--round", type=int, choices=ROUNDS, required=True, help=questions)
-    group.add_argument("--smoke", action="store_true", help="minutes instead of hours: tiny widths")
+    texts = {"--round": questions, "--smoke": "minutes instead of hours: tiny widths"}
+    if session in GIVEN:
+        texts[GIVEN[session]] = argparse.SUPPRESS
+    # A session that does not name its round in its own name has a default for it.
+    required = session is None
+    group.add_argument(
+        "--round", type=int, choices=ROUNDS, required=required, help=texts["--round"]
+    )
+    group.add_argument("--smoke", action="store_true", help=texts["--smoke"])
     group.add_argument(
         "--side",
         choices=SIDES,

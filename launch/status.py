@@ -91,7 +91,7 @@ def _round(launch: Launch, path: Path) -> Round:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m launch.status",
+        prog="nox -s status --",
         description="Show how a running, finished or broken round stands, from its files alone.",
         epilog="Exit status: 0 it runs or has finished; 1 a part of it ended badly; 2 there is no "
         "round.",

@@ -86,6 +86,23 @@ def test_reproduce_is_the_only_default_and_every_session_has_its_line() -> None:
     assert all("->" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("session", "shown", "given"),
+    [
+        ("round-2", "--smoke", "--round"),
+        ("smoke", "[--round {1,2,3}]", "--smoke"),
+        ("status", "--root DIR", "--round"),
+    ],
+)
+def test_a_session_explains_what_it_takes(session: str, shown: str, given: str) -> None:
+    done = nox(ROOT, "-s", session, "--", "--help")
+    assert done.returncode == 0
+    usage = done.stdout.partition("usage: ")[2]
+    assert usage.startswith(f"nox -s {session} -- ")
+    assert shown in usage
+    assert f"{given} " not in usage.partition("nvironment")[0].replace(f"-s {session}", "")
+
+
 def test_lint_explains_itself() -> None:
     done = nox(ROOT, "-s", "lint", "--", "--help")
     assert done.returncode == 0
