@@ -124,7 +124,7 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         description="Train the reference DreamerV3 on CartPole, one seed, and write OUT/ref_s<S> "
         "as protocol section 7 has it. Runs inside the reference environment; the checkout is "
         "verified against its pinned commit first and never written to.",
-        epilog=f"Environment: {_FLAGS_VARIABLE} becomes XLA_FLAGS; the variables of jax's compilation "
+        epilog=f"Environment: {_FLAGS_VARIABLE} becomes XLA_FLAGS; variables of jax's compilation "
         "cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: python would import "
         "from it at once.",
     )
