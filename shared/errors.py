@@ -2,7 +2,7 @@
 
 0  the command did what was asked, and the answer is yes
 1  the command did what was asked, and the answer is no (a failed check, a difference, NaN)
-2  bad input or a missing precondition: nothing was written
+2  bad input, a missing precondition or no room: what was written before stays as it is
 130 interrupted by the user
 """
 
