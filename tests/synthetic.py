@@ -286,6 +286,7 @@ def _reference_config(plan: Plan, seed: int) -> Json:
         "batch_length": 65,
         "batch_length_eval": 33,
         "replay_length": 65,
+        "replay_length_eval": 33,
         "replay_context": 1,
         "replay": {"size": 5e6, "online": True, "chunksize": 1024},
         "horizon": 333,

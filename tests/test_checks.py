@@ -179,6 +179,21 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         ["ref s1 arguments"],
         "agent_file",
     ),
+    "another arm of one seed": (
+        edit_json(ARGUMENTS, "arm", value="exact"),
+        ["ref arm"],
+        "mixed (exact, stock), round 1 has stock",
+    ),
+    "another arm of Ajax": (
+        edit_json(CONFIG, "run", "arm", value="literal"),
+        ["ajax arm"],
+        "literal, round 1 has stock",
+    ),
+    "output nowhere": (
+        replace_text("ref_s1/config.yaml", "<out>/ref_s1", "<elsewhere>/ref_s1"),
+        ["ref s1 configuration"],
+        "logdir is '<elsewhere>/ref_s1'",
+    ),
     "reference arguments": (
         edit_json(ARGUMENTS, "eval_every", value=800),
         ["ref s1 arguments"],
@@ -202,7 +217,7 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
     "Ajax from elsewhere": (
         edit_json(CONFIG, "run", "ajax_file", value="<elsewhere>/ajax"),
         ["ajax identity"],
-        "under no named root",
+        "not where Ajax is",
     ),
     "Ajax arguments": (
         edit_json(CONFIG, "run", "eval_episodes", value=3),
@@ -500,10 +515,10 @@ SIZES = Sizes((0, 1), 1_600, 400, 2, True)
 REFERENCE_KEYS = """
 seed task logdir jax.platform jax.compute_dtype jax.param_dtype jax.prealloc jax.transfer_guard
 dyn.rssm.deter dyn.rssm.hidden dyn.rssm.classes run.train_ratio run.steps run.num_envs
-run.log_every run.eval_every run.save_every run.driver_parallel replay_length dyn.rssm.stoch
-dyn.rssm.blocks enc.simple.units dec.simple.units rewhead.units conhead.units actor.units
-critic.units run.train_fill batch_size batch_length replay_context replay.size replay.online
-opt.lr opt.warmup horizon imag_length contdisc
+run.log_every run.eval_every run.save_every run.driver_parallel replay_length replay_length_eval
+dyn.rssm.stoch dyn.rssm.blocks enc.simple.units dec.simple.units rewhead.units conhead.units
+actor.units critic.units run.train_fill batch_size batch_length replay_context replay.size
+replay.online opt.lr opt.warmup horizon imag_length contdisc
 """.split()
 AJAX_KEYS = """
 units hidden deter stoch classes blocks enc_layers dec_layers rew_layers con_layers actor_layers
@@ -567,8 +582,8 @@ def test_what_old_records_do_not_say_is_not_counted_as_passed(
     done = command(compare.main, "--smoke", "--root", old_smoke, "--ajax-commit", OLD_AJAX_SHA[:7])
     assert (done.status, done.failed_checks) == (0, [])
     checks = json.loads((old_smoke / "summary.json").read_text())["checks"]
-    assert "PASS ref s0 identity: commit 29eb964e2918a3f4db04086f7f51b60388e97f3d (from " \
-        "launch_info.txt), its dirty flag was not recorded" in checks  # fmt: skip
+    assert "PASS ref s0 identity: commit 29eb964e2918a3f4db04086f7f51b60388e97f3d (recorded " \
+        "at launch), its dirty flag was not recorded" in checks  # fmt: skip
     unknown = [line for line in checks if line.startswith("NOT CHECKED")]
     assert unknown == [
         "NOT CHECKED ajax final state: the keys of this ajax_final.npz are not known"

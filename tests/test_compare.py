@@ -146,12 +146,9 @@ def test_only_evaluations_still_give_what_they_can(tmp_path: Path, command: Comm
     assert "entropy" not in figures
     lost = found["out_of_reach"]
     for seed in range(5):
-        assert (
-            f"ref_s{seed}/episodes.jsonl: out of reach without it: S2 of the reference "
-            f"(seed {seed})" in lost
-        )
-        assert any(each.startswith(f"ajax/s{seed}/records.jsonl: ") for each in lost)
-        assert any(each.startswith(f"ref_s{seed}/records.jsonl: ") for each in lost)
+        assert f"S2 of the reference (seed {seed}): needs ref_s{seed}/episodes.jsonl" in lost
+        assert any(each.endswith(f": needs ajax/s{seed}/records.jsonl") for each in lost)
+        assert any(each.endswith(f": needs ref_s{seed}/records.jsonl") for each in lost)
     assert all(f"  out of reach: {each}" in done.out for each in lost)
     assert "S2 of Ajax" in (run / "analysis3.md").read_text()
     assert found["checks_failed"] == len(done.failed_checks) > 0
@@ -165,7 +162,7 @@ def test_one_side_only(side: str, tmp_path: Path, command: Command) -> None:
     other, key = ("ajax", "ref") if side == "reference" else ("reference", "ajax")
     assert done.status == 1
     assert done.failed_checks == ["ajax side" if other == "ajax" else "ref side"]
-    assert f"out of reach: {other} side: out of reach without it: everything that" in done.out
+    assert f"out of reach: everything that compares the sides: needs the {other} side" in done.out
     per_seed = written(run, "summary.json")["per_seed"][key]
     assert per_seed["0"]["S1"] == pytest.approx(
         fmean(evaluations(run, side, 0)[rows] for rows in (800, 1200, 1600))
@@ -185,7 +182,7 @@ def test_a_run_that_stopped_early_says_what_its_last_row_puts_out_of_reach(
             path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
     done = command(compare.main, "--root", run)
     assert done.status == 1
-    assert "ref evaluations end at row 12000: out of reach without it: S1" in done.out
+    assert "S1: needs ref evaluations past row 12000" in done.out
     assert "FAIL ref s0 evaluations: 6 of 10 checkpoints, the last at row 12000" in done.out
 
 
@@ -472,3 +469,16 @@ def test_plans_are_the_protocols_rounds() -> None:
         (20_000, 2_000, 3),
         (24_000, 400, 5),
     ]
+
+
+def test_a_round_held_against_another_rounds_arms(smoke: Path, command: Command) -> None:
+    done = command(compare.main, "--smoke", "--round", "3", "--root", smoke)
+    assert (done.status, done.failed_checks) == (1, ["ref arm"])
+    assert "stock, round 3 has exact-seeded" in done.out
+
+
+def test_the_round_is_the_one_that_was_launched(tmp_path: Path, command: Command) -> None:
+    root = write_run(tmp_path / "run", replace(SMOKE, round=3, reference_arm="exact-seeded"))
+    done = command(compare.main, "--smoke", "--root", root)
+    assert (done.status, done.failed_checks) == (0, [])
+    assert (root / "analysis3.md").exists()

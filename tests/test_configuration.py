@@ -70,6 +70,7 @@ def test_resolved_values_hold_every_override_and_what_stays_at_its_default(
         "batch_size": 16,
         "batch_length": 65,
         "replay_length": 65,
+        "replay_length_eval": 33,
         "replay_context": 1,
         "replay.size": 5_000_000,
         "replay.online": True,

@@ -10,7 +10,6 @@ import pytest
 
 from analysis.published import (
     DIRECTORY,
-    PAIRINGS,
     load_round,
     load_statistics,
     load_windows,
@@ -18,6 +17,7 @@ from analysis.published import (
 )
 from shared.errors import RecordError, UserError
 from shared.metrics import TABLE_METRICS
+from shared.protocol import PAIRINGS
 from tests.synthetic import OLD_AJAX_SHA, REFERENCE_SHA, ROUND1, ROUND2, ROUND3, updates
 
 PLANS = {1: ROUND1, 2: ROUND2, 3: ROUND3}

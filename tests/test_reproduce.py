@@ -353,7 +353,8 @@ def test_what_raw_files_do_not_allow_is_named(theirs: Path, command: Command) ->
     done = command(reproduce.main, "--results", theirs)
     assert done.status == 0
     assert (
-        "not recomputed in round1: ref_s0/episodes.jsonl: out of reach without it: S2" in done.out
+        "not recomputed in round1: S2 of the reference (seed 0): needs ref_s0/episodes.jsonl"
+        in done.out
     )
     assert "summary.json: per_seed.ref.0.S2: its raw files do not give it" in done.out
 
@@ -425,3 +426,25 @@ def test_kept_files_repeat_byte_by_byte(theirs: Path, tmp_path: Path, command: C
 def test_update_is_for_the_own_results(theirs: Path, command: Command) -> None:
     done = command(reproduce.main, "--results", theirs, "--update")
     assert (done.status, "--update writes this project's own" in done.err) == (2, True)
+
+
+def test_update_does_not_bless_an_edited_figure(own: Path, command: Command) -> None:
+    path = own / "published" / "round1.jsonl"
+    path.write_text(path.read_text().replace('"mean": 17.4', '"mean": 17.5', 1))
+    before = tree(own)
+    done = command(reproduce.main, "--update")
+    assert done.status == 2
+    assert "published/round1.jsonl:6: changed since the manifest was written" in done.out
+    assert done.err.startswith("error: nothing was updated: 1 recorded files changed")
+    assert tree(own) == before
+
+
+def test_a_round_without_raw_files_does_not_stop_the_others(theirs: Path, command: Command) -> None:
+    for path in (theirs / "round3").iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    done = command(reproduce.main, "--results", theirs)
+    assert done.status == 0
+    assert "not recomputed: " in done.out
+    assert "holds no raw records" in done.out
+    assert "round1 " in done.out
