@@ -134,10 +134,10 @@ def _expected(options: argparse.Namespace) -> ExpectedAjax:
 def output_directory(options: argparse.Namespace) -> Path:
     """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
     roots = {root for root in (options.ref_root, options.ajax_root) if root}
-    directories = [root for root in roots if Source.parse(root, options.round).directory]
+    directories = [root for root in roots if Source.parse(root, options.round or 1).directory]
     chosen = options.out or options.root or (directories[0] if len(directories) == 1 else None)
     if chosen is None or (
-        not options.out and Source.parse(str(chosen), options.round).directory is None
+        not options.out and Source.parse(str(chosen), options.round or 1).directory is None
     ):
         raise UserError("two sources and no place to write; give --out DIR")
     path = Path(chosen)

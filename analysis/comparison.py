@@ -232,7 +232,5 @@ def _out_of_reach(
         lost = [name for name, value in wanted.items() if value is None or side not in value.values]
         if data.seeds and lost:
             last = data.grid[-1] if data.grid else 0
-            found.append(
-                Missing(f"{SIDE_KEY[side]} evaluations end at row {last}", ", ".join(lost))
-            )
+            found.append(Missing(f"{SIDE_KEY[side]} evaluations past row {last}", ", ".join(lost)))
     return tuple(found)

@@ -71,7 +71,7 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
     ]
     if not present:
         lost = "everything that compares the sides"
-        return SideData(side, source_of(root), (), missing=(Missing(f"{side} side", lost),))
+        return SideData(side, source_of(root), (), missing=(Missing(f"the {side} side", lost),))
     for seed in seeds:
         if seed not in present:
             raise UserError(

@@ -150,13 +150,11 @@ def recompute(target: Target, *, own: bool) -> tuple[Study, Outcome]:
     return result, Outcome(target.name, documents, compared, notes)
 
 
-def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Outcome]]:
-    """All directories of a tree, and round 2's reading where its parts are there."""
+def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Outcome], list[str]]:
+    """All directories of a tree, round 2's reading where its parts are there, and what lacks."""
     studies: dict[str, Study] = {}
     outcomes: list[Outcome] = []
     targets, lacking = find_targets(root, own=own)
-    for line in lacking:
-        print(f"not recomputed: {line}")
     for target in targets:
         result, outcome = recompute(target, own=own)
         studies[target.name] = result
@@ -166,7 +164,7 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
         documents = of_pairs({part: studies[name] for part, name in parts.items()})
         compared = compare_documents(documents.texts, root / "round2", own=own)
         outcomes.append(Outcome("round2", documents, compared, compared.lacking))
-    return studies, outcomes
+    return studies, outcomes, lacking
 
 
 def _print_rows(rows: list[Row]) -> None:
@@ -179,7 +177,7 @@ def _own(options: argparse.Namespace) -> int:
     faults = manifest_faults(RESULTS, recorded_only=options.update)
     for fault in faults:
         print(f"error: {fault}")
-    studies, outcomes = recompute_tree(RESULTS, own=True)
+    studies, outcomes, _ = recompute_tree(RESULTS, own=True)
     if options.update:
         wrong = [row.statistic for row in published_rows(studies) if row.equal is False]
         if faults or wrong:
@@ -222,8 +220,10 @@ def _foreign(options: argparse.Namespace) -> int:
     root = options.results
     if not root.is_dir():
         raise UserError(f"{root}: no such directory; name a tree of results")
-    _, outcomes = recompute_tree(root, own=False)
+    _, outcomes, lacking = recompute_tree(root, own=False)
     if not outcomes:
+        if lacking:
+            raise UserError(f"{lacking[0]}; add them, or compare with 'nox -s compare'")
         raise UserError(
             f"{root}: holds no summary.json or analysis3.json with the raw files of its runs; "
             "name a tree in the published layout (round1/, round2/, round3/)"
@@ -238,6 +238,8 @@ def _foreign(options: argparse.Namespace) -> int:
         for each in outcomes
     ]
     print("\n".join(text_table(["directory", "documents compared", "numbers equal"], cells)))
+    for line in lacking:
+        print(f"not recomputed: {line}")
     for outcome in outcomes:
         for note in outcome.notes:
             print(f"not recomputed in {outcome.name}: {note}")
