@@ -63,7 +63,12 @@ class Lab:
                 options += ["--ajax-root", str(self.places.ajax_root)]
         return ProbeCommand(
             side=side,
-            argv=(job.argv[0], "-m", f"{'ref' if side == 'reference' else side}_side.bench", *options),
+            argv=(
+                job.argv[0],
+                "-m",
+                f"{'ref' if side == 'reference' else side}_side.bench",
+                *options,
+            ),
             cwd=job.cwd,
             env={**job.env, **variant.env},
             log=self.scratch / f"{name}.log",

@@ -63,9 +63,7 @@ def measure(lab: Lab, effort: Effort, cores: int, say: Say) -> Bench:
         for probe in references[2:]:
             begin(probe, peaks, say, "warm cache, others starting too")
         found = [alone]
-        found += [
-            together(references[:count], effort, peaks, say) for count in counts(effort.most)
-        ]
+        found += [together(references[:count], effort, peaks, say) for count in counts(effort.most)]
         with lab.start("ajax") as ajax:
             cold = begin(ajax, peaks, say, "cold cache")
             found.append(together([ajax], effort, peaks, say))

@@ -51,4 +51,4 @@ def median_ratio(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Rat
 def coverage(count: int, rank: int) -> float:
     """Probability that order statistics ``rank`` and ``count + 1 - rank`` hold the median."""
     below = sum(math.comb(count, each) for each in range(rank))
-    return max(0.0, 1 - 2 * below / 2**count)
+    return max(0.0, 1.0 - below / float(2 ** (count - 1)))

@@ -74,9 +74,7 @@ def best_limit(works: Sequence[Work], most: int, speed: Speed) -> tuple[int, flo
     return best, times[best]
 
 
-def _start(
-    waiting: list[Work], running: list[_Running], warm: set[str], limit: int
-) -> None:
+def _start(waiting: list[Work], running: list[_Running], warm: set[str], limit: int) -> None:
     """Start what may start, in the order of the plan, as the launcher does."""
     while len(running) < limit:
         compiling = {each.work.program for each in running} - {None} - warm

@@ -48,9 +48,7 @@ def main() -> int:
     )
     paced = paced_session()(settings, Recorder(directory, options.seed, ROWS, began))
     paced.with_digest = options.digest
-    paced.pace = Pace(
-        replies, settle=paced.settle, prepare=paced.prepare, report=paced.report
-    )
+    paced.pace = Pace(replies, settle=paced.settle, prepare=paced.prepare, report=paced.report)
     paced.run()
     return 0
 
