@@ -82,10 +82,9 @@ def describe_rounds(found: Places, bench: Bench) -> str:
     caches = {side: SideCache(REPO, "expected to be warm") for side in SIDES}
     flags = {side: os.environ.get(XLA_FLAGS_VARIABLE[side], "") for side in SIDES}
     plans: list[Plan] = [plan_round(each, found, xla_flags=flags, caches=caches) for each in rounds]
-    most = most_processes(bench.cores)
     return (
         "expected wall time with a warm cache, * at the best --jobs, and its memory:\n"
-        f"{rounds_table(plans, bench, most)}"
+        f"{rounds_table(plans, bench)}"
     )
 
 

@@ -80,7 +80,7 @@ def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[s
     )
     yield f"estimate: {duration(wall_time(planned, limit, costs))} ({source})"
     if bench is not None:
-        best, seconds = best_limit(planned, len(planned), costs)
+        best, seconds = best_limit(planned, bench.most, costs)
         if best != limit and seconds < 0.97 * wall_time(planned, limit, costs):
             yield f"  --jobs {best} would take {duration(seconds)}"
         yield f"  memory: at most {megabytes(memory(plan.jobs, limit, bench))} at a time"
@@ -108,13 +108,14 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
-def rounds_table(plans: Sequence[Plan], bench: Bench, most: int) -> str:
+def rounds_table(plans: Sequence[Plan], bench: Bench) -> str:
     """Expected wall time of each plan by number of jobs, with a warm cache; the best is marked."""
-    lines = [["", *(f"--jobs {limit}" for limit in range(1, most + 1)), "memory"]]
+    limits = range(1, bench.most + 1)
+    lines = [["", *(f"--jobs {limit}" for limit in limits), "memory"]]
     for plan in plans:
         # What the cache can keep is in it.
         planned = works(plan, bench, is_kept)
-        times = [wall_time(planned, limit, bench) for limit in range(1, most + 1)]
+        times = [wall_time(planned, limit, bench) for limit in limits]
         best = times.index(min(times))
         cells = [f"{duration(each)}{' *' if n == best else ''}" for n, each in enumerate(times)]
         name = f"round {plan.round.number}{' (smoke)' if plan.round.tiny else ''}"

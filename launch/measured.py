@@ -70,6 +70,11 @@ class Bench:
     observers: Observers
     peak_bytes: Mapping[Side, int]
 
+    @property
+    def most(self) -> int:
+        """The most processes that were measured side by side."""
+        return max(each.reference + each.ajax for each in self.together)
+
     def update_s(self, side: Side, seeds: int, mix: Mix) -> float:
         """As :class:`launch.schedule.Speed`: from the largest measured mix within ``mix``.
 

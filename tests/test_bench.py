@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from launch import bench, estimate, settings
+from launch import options as asked
 from launch.estimate import describe_estimate, disk, memory, rounds_table, works
 from launch.lab import Lab, Variant
 from launch.measure import Effort, counts, measure
@@ -17,6 +18,7 @@ from launch.plan import COSTS, plan_round
 from launch.probe import Block, Probe, ProbeCommand, ticks_by, update_seconds
 from launch.programs import SideCache, mark_warm
 from launch.ratio import median_ratio
+from launch.round import main
 from launch.schedule import wall_time
 from launch.settings import SETTINGS, Finding, compare_settings, conclusion, same_digest
 from shared.errors import RecordError, UserError
@@ -281,7 +283,7 @@ def test_disk_grows_with_rows_and_seeds() -> None:
 
 def test_the_table_of_rounds_marks_the_best() -> None:
     plans = [plan_round(each, PLACES, caches=CACHES) for each in ROUNDS.values()]
-    table = rounds_table(plans, made(), 2).splitlines()
+    table = rounds_table(plans, made()).splitlines()
     assert table[0].split() == ["--jobs", "1", "--jobs", "2", "memory"]
     assert [line.split("  ")[0] for line in table[1:]] == ["round 1", "round 2", "round 3"]
     assert all(line.count("*") == 1 and line.index("*") > 20 for line in table[1:])
@@ -302,6 +304,24 @@ def test_a_bench_that_cannot_be_read_is_none(
     assert estimate.find_bench(PLACES, 2, tiny=False) is None
     save(path, made())
     assert estimate.find_bench(PLACES, 2, tiny=False) == made()
+
+
+def test_a_dry_run_prints_the_estimate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "bench.json"
+    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
+    monkeypatch.setattr(asked, "usable_cores", lambda: 2)
+    words = ["--round", "1", "--dry-run", "--no-compile-cache", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["launch.round", *words])
+    assert main() == 0
+    assert "(from published figures of another machine" in capsys.readouterr().out
+    save(path, made())
+    assert main() == 0
+    output = capsys.readouterr().out
+    assert "(measured here on 2026-11-29)" in output
+    assert "memory: at most 3.0 GB at a time" in output
+    assert not (tmp_path / "out").exists()
 
 
 # --- settings -------------------------------------------------------------------------------
