@@ -9,14 +9,16 @@ import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ref_side.environment import FinishedEpisode
 from ref_side.imports import import_reference
 from shared.errors import run_command
 from shared.obtain import obtain_checkout
 from shared.pace import Pace, take_stdout
 from shared.protocol import N_ENVS
+
+if TYPE_CHECKING:  # it imports the reference, which must be verified first
+    from ref_side.environment import FinishedEpisode
 
 #: Long enough for every block that a bench asks for, and the replay of a real run.
 ROWS = 20_000
@@ -85,7 +87,7 @@ def paced_session() -> Any:
                 # What stands on the instance hides the class's own method.
                 vars(self._agent).pop("train", None)
 
-        def _finished(self, worker: int, episode: FinishedEpisode) -> None:
+        def _finished(self, worker: int, episode: "FinishedEpisode") -> None:
             if self._observed:
                 super()._finished(worker, episode)
 
