@@ -106,6 +106,12 @@ def status(session: nox.Session) -> None:
     run_here(session, "launch.status")
 
 
+@nox.session(tags=["rounds"])
+def bench(session: nox.Session) -> None:
+    """Measure this machine and say how long every round takes on it (about 20 minutes)."""
+    run_here(session, "launch.bench")
+
+
 @nox.session(tags=["check"])
 def clean(session: nox.Session) -> None:
     """Show what .work/ holds; -- --remove NAME... removes what is named."""

@@ -14,6 +14,7 @@ from launch.cache import WarmUp, find_caches
 from launch.describe import describe_plan, later, processes, shown
 from launch.detach import detach
 from launch.environments import ensure, locate
+from launch.estimate import describe_estimate, find_bench
 from launch.info import collect_revisions, launch_fields
 from launch.lock import RoundLock, inspect, read_launcher, refusal
 from launch.options import Options
@@ -57,10 +58,13 @@ class Prepared:
 def main() -> int:
     """Run the command; the exit status."""
     options = asked.parse()
-    draft = make_plan(options, places(options))
+    found = places(options)
+    draft = make_plan(options, found)
     limit = options.jobs or asked.usable_cores()
     if options.dry_run:
         print(describe_plan(draft, limit), end="")
+        bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
+        print("", *describe_estimate(draft, limit, bench), sep="\n")
         try:
             check_start(draft)
             print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")

@@ -132,13 +132,8 @@ class Session:
         return replay
 
     def _make_env(self, worker: int) -> Any:
-        def finished(episode: FinishedEpisode) -> None:
-            with self._observing:
-                self._episodes.append(episode)
-                self._recorder.episode(worker, episode)
-
         rng = np.random.default_rng([self._settings.seed, worker])
-        return self._wrapped(CartPoleEnv(rng, finished))
+        return self._wrapped(CartPoleEnv(rng, lambda episode: self._finished(worker, episode)))
 
     def _make_log(self) -> EpisodeLog:
         return self._log
@@ -149,6 +144,11 @@ class Session:
         self._driver = driver
         end_between_writes()
         self.timing["t_loop_start"] = time.time()
+
+    def _finished(self, worker: int, episode: FinishedEpisode) -> None:
+        with self._observing:
+            self._episodes.append(episode)
+            self._recorder.episode(worker, episode)
 
     def _update(self, metrics: Mapping[str, Any]) -> None:
         with self._observing:

@@ -1,0 +1,136 @@
+"""``nox -s bench``: how fast this machine is, what that makes of the rounds, and what may help.
+
+The file that it writes below ``.work/bench`` is what ``--dry-run`` of a round estimates from.
+"""
+
+import argparse
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from launch.environments import ensure
+from launch.estimate import rounds_table, this_bench
+from launch.lab import Lab
+from launch.measure import Effort, measure
+from launch.measured import DIRECTORY, Bench, save
+from launch.options import Options, ajax_source, usable_cores
+from launch.places import Places
+from launch.plan import XLA_FLAGS_VARIABLE, Plan, plan_round
+from launch.programs import SideCache
+from launch.round import places as round_places
+from launch.settings import SETTINGS, compare_settings
+from shared.errors import UserError, run_command
+from shared.obtain import obtain_checkout
+from shared.protocol import ROUNDS, SIDES
+from shared.provenance import REPO
+
+#: A busy machine is slower than it is: above this load a note is printed.
+BUSY = 0.5
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = parse()
+    # An ended launcher must take its probes along: both signals unwind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    found = prepare(options)
+    cores = usable_cores()
+    place = REPO / DIRECTORY
+    place.mkdir(parents=True, exist_ok=True)
+    busy = os.getloadavg()[0]
+    if busy > BUSY:
+        say(f"note: load average {busy:.1f}; whatever else runs makes these figures worse")
+    with tempfile.TemporaryDirectory(dir=place, prefix=".probes-") as scratch:
+        lab = Lab(found, Path(scratch), tiny=options.tiny, digest=options.settings is not None)
+        if options.settings is not None:
+            names = options.settings or list(SETTINGS)
+            compare_settings(lab, names, options.side or SIDES, cores, options.pairs, say)
+            return 0
+        effort = Effort(options.ticks, options.pairs, most_processes(cores))
+        bench = measure(lab, effort, cores, say)
+    path = this_bench(found, cores, tiny=options.tiny)
+    save(path, bench)
+    print(f"\n{describe_rounds(found, bench)}\n\nwritten to {path.relative_to(REPO)}")
+    return 0
+
+
+def prepare(options: argparse.Namespace) -> Places:
+    """Make sure of the environments and of the checkout; where everything is."""
+    asked = Options(
+        round=1,
+        reference_checkout=options.reference_checkout,
+        ajax_root=options.ajax_root,
+    )
+    ajax_source(asked, os.environ)
+    obtain_checkout(options.reference_checkout)
+    for side in SIDES:
+        ensure(side)
+    return round_places(asked)
+
+
+def most_processes(cores: int) -> int:
+    """Processes that can be of use at a time: as many as cores, and as the largest round has."""
+    return min(cores, max(len(each.seeds) + 1 for each in ROUNDS.values()))
+
+
+def describe_rounds(found: Places, bench: Bench) -> str:
+    """The expected wall time of every round, or of every smoke by a bench at tiny widths."""
+    rounds = [each.smoke() if bench.tiny else each for each in ROUNDS.values()]
+    caches = {side: SideCache(REPO, "expected to be warm") for side in SIDES}
+    flags = {side: os.environ.get(XLA_FLAGS_VARIABLE[side], "") for side in SIDES}
+    plans: list[Plan] = [plan_round(each, found, xla_flags=flags, caches=caches) for each in rounds]
+    return (
+        "expected wall time with a warm cache, * at the best --jobs, and its memory:\n"
+        f"{rounds_table(plans, bench)}"
+    )
+
+
+def say(line: str) -> None:
+    """Print one line with the time of day."""
+    print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command's options. Raises ``UserError`` for numbers that measure nothing."""
+    parser = argparse.ArgumentParser(
+        prog="nox -s bench --",
+        description="Measure both sides at full width on this machine, which should be idle: "
+        "start-up with a cold and a warm compilation cache, seconds per update alone and side by "
+        "side, memory, and what observing costs the reference. Prints the expected wall time of "
+        f"every round and writes {DIRECTORY}/, which --dry-run reads. About 20 minutes on two "
+        "cores.",
+    )
+    parser.add_argument(
+        "--ticks", type=int, default=3, metavar="N", help="ticks of 8 updates per figure (3)"
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=16, metavar="N", help="pairs of blocks per ratio (16)"
+    )
+    parser.add_argument(
+        "--settings",
+        nargs="*",
+        choices=SETTINGS,
+        metavar="NAME",
+        help="instead, compare environment settings with the default, in turn: "
+        f"{', '.join(SETTINGS)} (default: all; XLA flags compile anew, minutes each)",
+    )
+    parser.add_argument(
+        "--side", nargs="+", choices=SIDES, help="of --settings: one side only (default: both)"
+    )
+    parser.add_argument("--tiny", action="store_true", help="tiny widths: the smokes' figures")
+    parser.add_argument(
+        "--reference-checkout", type=Path, metavar="DIR", help="as of a round (default: cloned)"
+    )
+    parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="a checkout of Ajax")
+    options = parser.parse_args(arguments)
+    for name in ("ticks", "pairs"):
+        if getattr(options, name) < 1:
+            raise UserError(f"--{name} {getattr(options, name)}: give a positive number")
+    return options
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,127 @@
+"""What a round will take here, in time, memory and disk: by the bench, or by published figures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from launch.cache import cache_key
+from launch.measured import Bench, Published, bench_path, load
+from launch.places import Places
+from launch.plan import Job, Plan
+from launch.preflight import inspect_python
+from launch.progress import duration
+from launch.schedule import Speed, Work, best_limit, wall_time
+from shared.cpu import describe_cpu
+from shared.errors import UserError
+from shared.protocol import SIDES, Side, updates
+
+#: What the files of protocol section 7 need, rounded up: the reference's checkpoint, a line of
+#: records and of evaluations, a line of progress, and episodes of ten rows, a line each.
+CHECKPOINT_BYTES, RECORD_BYTES, PROGRESS_BYTES, EPISODE_BYTES = 8_000_000, 9_000, 100, 110
+PROGRESS_ROWS, EPISODE_ROWS = 160, 10
+
+
+class Costs(Speed, Protocol):
+    """Speeds and start-up times: a bench, or the published figures."""
+
+    def start_s(self, side: Side, *, warm: bool) -> float:
+        """Seconds of start-up of a process of ``side``."""
+
+
+def is_kept(job: Job) -> bool:
+    """Whether the cache keeps what the process compiles: not with a host callback of jax's."""
+    return job.program is not None and (job.side == "reference" or "--no-callbacks" in job.argv)
+
+
+def is_warm(job: Job) -> bool:
+    """Whether what the process would compile is in the cache by now."""
+    return is_kept(job) and job.program is not None and job.program.exists()
+
+
+def works(plan: Plan, costs: Costs, warm: Callable[[Job], bool] = is_warm) -> tuple[Work, ...]:
+    """The plan's processes, in their order, as the schedule takes them."""
+    return tuple(
+        Work(
+            name=job.name,
+            side=job.side,
+            start_s=costs.start_s(job.side, warm=warm(job)),
+            updates=updates(plan.round.rows),
+            seeds=len(job.seeds),
+            program=str(job.program) if is_kept(job) and not warm(job) else None,
+            warm_s=costs.start_s(job.side, warm=True),
+        )
+        for job in plan.jobs
+    )
+
+
+def find_bench(places: Places, cores: int, *, tiny: bool) -> Bench | None:
+    """The bench of this machine and these environments; ``None`` where there is none to read."""
+    with suppress(UserError):
+        return load(this_bench(places, cores, tiny=tiny))
+    return None
+
+
+def this_bench(places: Places, cores: int, *, tiny: bool) -> Path:
+    """The file of this machine's bench. Raises ``UserError`` without a side's environment."""
+    cpu = describe_cpu()
+    keys = [cache_key(cpu, inspect_python(places.python(side), side)) for side in SIDES]
+    return bench_path(places.repo, cpu, keys, cores, tiny=tiny)
+
+
+def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[str]:
+    """What the plan takes with ``limit`` processes at a time, a line each for time and room."""
+    costs: Costs = bench or Published(plan.round.tiny)
+    planned = works(plan, costs)
+    source = (
+        f"measured here on {bench.measured}"
+        if bench
+        else "from published figures of another machine; nox -s bench measures this one"
+    )
+    yield f"estimate: {duration(wall_time(planned, limit, costs))} ({source})"
+    if bench is not None:
+        best, seconds = best_limit(planned, bench.most, costs)
+        if best != limit and seconds < 0.97 * wall_time(planned, limit, costs):
+            yield f"  --jobs {best} would take {duration(seconds)}"
+        yield f"  memory: at most {megabytes(memory(plan.jobs, limit, bench))} at a time"
+    yield f"  disk: about {megabytes(disk(plan))}"
+
+
+def memory(jobs: Sequence[Job], limit: int, bench: Bench) -> int:
+    """The most bytes that ``limit`` processes at a time hold together."""
+    peaks = sorted((bench.peak_bytes[job.side] for job in jobs), reverse=True)
+    return sum(peaks[:limit])
+
+
+def disk(plan: Plan) -> int:
+    """Bytes that the round's records, episodes and checkpoints need, roughly."""
+    chosen = plan.round
+    seed = len(chosen.checkpoints) * RECORD_BYTES
+    progress = chosen.rows // PROGRESS_ROWS * PROGRESS_BYTES
+    episodes = chosen.rows // EPISODE_ROWS * EPISODE_BYTES
+    alone: dict[Side, int] = {"reference": CHECKPOINT_BYTES + episodes + progress, "ajax": progress}
+    return sum(alone[job.side] + seed * len(job.seeds) for job in plan.jobs)
+
+
+def megabytes(size: float) -> str:
+    """``12 MB`` or ``3.4 GB``."""
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def rounds_table(plans: Sequence[Plan], bench: Bench) -> str:
+    """Expected wall time of each plan by number of jobs, with a warm cache; the best is marked."""
+    limits = range(1, bench.most + 1)
+    lines = [["", *(f"--jobs {limit}" for limit in limits), "memory"]]
+    for plan in plans:
+        # What the cache can keep is in it.
+        planned = works(plan, bench, is_kept)
+        times = [wall_time(planned, limit, bench) for limit in limits]
+        best = times.index(min(times))
+        cells = [f"{duration(each)}{' *' if n == best else ''}" for n, each in enumerate(times)]
+        name = f"round {plan.round.number}{' (smoke)' if plan.round.tiny else ''}"
+        lines.append([name, *cells, megabytes(memory(plan.jobs, best + 1, bench))])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

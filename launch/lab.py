@@ -1,0 +1,89 @@
+"""Where the bench's probes run: a throw-away directory, with a compilation cache of its own."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from launch.places import Places
+from launch.plan import XLA_FLAGS_VARIABLE, Job, plan_round
+from launch.probe import Probe, ProbeCommand
+from launch.programs import SideCache
+from shared.protocol import ROUNDS, SIDES, Side
+
+#: Rounds 1 and 2 have the sizes that Ajax's probe is compiled for.
+ROUND = 1
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a probe is started with beyond a round's own environment.
+
+    ``env`` and ``xla_flags`` are added, ``cpus`` are the cores that it may use.
+    """
+
+    name: str = "default"
+    env: Mapping[str, str] = field(default_factory=dict)
+    xla_flags: str = ""
+    cpus: frozenset[int] | None = None
+
+
+@dataclass
+class Lab:
+    """Starts probes exactly as a round starts its processes: same command line variables.
+
+    ``scratch`` holds everything that they write; a program that one has compiled is found in the
+    cache there by the next one with the same flags.
+    """
+
+    places: Places
+    scratch: Path
+    tiny: bool
+    digest: bool = False
+    started: int = 0
+
+    def start(self, side: Side, variant: Variant | None = None) -> Probe:
+        """Start a probe; ask it for :meth:`Probe.ready` next."""
+        self.started += 1
+        return Probe(self.command(side, variant or Variant()), os.environ)
+
+    def command(self, side: Side, variant: Variant) -> ProbeCommand:
+        """The command of the probe that is started next."""
+        name = f"{side}{self.started}"
+        job = self._job(side, variant.xla_flags)
+        options = ["--tiny"] if self.tiny else []
+        options += ["--digest"] if self.digest else []
+        if side == "reference":
+            # One seed: all probes of the reference train the same, beside each other or in turn.
+            options += ["--checkout", str(self.places.checkout)]
+            options += ["--out", str(self.scratch / name)]
+        else:
+            options += ["--seeds", *map(str, job.seeds)]
+            if self.places.ajax_root is not None:
+                options += ["--ajax-root", str(self.places.ajax_root)]
+        return ProbeCommand(
+            side=side,
+            argv=(
+                job.argv[0],
+                "-m",
+                f"{'ref' if side == 'reference' else side}_side.bench",
+                *options,
+            ),
+            cwd=job.cwd,
+            env={**job.env, **variant.env},
+            log=self.scratch / f"{name}.log",
+            cpus=variant.cpus,
+        )
+
+    def _job(self, side: Side, added_flags: str) -> Job:
+        """The process of ``side`` in a round, with the bench's cache and the user's XLA flags."""
+        given = {each: os.environ.get(XLA_FLAGS_VARIABLE[each], "") for each in SIDES}
+        flags = {each: f"{given[each]} {added_flags}".strip() for each in SIDES}
+        plan = plan_round(
+            ROUNDS[ROUND],
+            replace(self.places, out=self.scratch),
+            sides=[side],
+            xla_flags=flags,
+            caches={each: SideCache(self.scratch / "cache", None) for each in SIDES},
+        )
+        return plan.jobs[0]

@@ -1,0 +1,173 @@
+"""``python -m ref_side.bench``: the reference's stock loop, paced by the bench (``shared.pace``).
+
+A command's ``observed`` attaches or detaches the observers of a run. Attached, they do at every
+tick what they do in a run at every tenth (progress) or later (checkpoint, evaluation).
+"""
+
+import argparse
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ref_side.imports import import_reference
+from shared.errors import run_command
+from shared.obtain import obtain_checkout
+from shared.pace import Pace, take_stdout
+from shared.protocol import N_ENVS
+
+if TYPE_CHECKING:  # it imports the reference, which must be verified first
+    from ref_side.environment import FinishedEpisode
+
+#: Long enough for every block that a bench asks for, and the replay of a real run.
+ROWS = 20_000
+#: Updates after which parameters are compared between settings.
+DIGEST_UPDATES = 4
+
+
+def main() -> int:
+    """Train until the bench asks for no more; the process ends inside."""
+    options = parse()
+    began = time.time()
+    replies = take_stdout()
+    import_reference(obtain_checkout(options.checkout))
+    from ref_side.recorder import Recorder
+    from ref_side.session import Settings
+
+    directory = options.out.resolve()
+    directory.mkdir(parents=True)
+    settings = Settings(
+        arm="stock",
+        seed=options.seed,
+        rows=ROWS,
+        every=N_ENVS,
+        episodes=10,
+        progress_every=N_ENVS,
+        tiny=options.tiny,
+        directory=directory,
+        began=began,
+    )
+    paced = paced_session()(settings, Recorder(directory, options.seed, ROWS, began))
+    paced.with_digest = options.digest
+    paced.pace = Pace(replies, settle=paced.settle, prepare=paced.prepare, report=paced.report)
+    paced.run()
+    return 0
+
+
+def paced_session() -> Any:
+    """A session that is held at the end of each vector step, with observers that can be detached.
+
+    Made by a function because its base imports the reference, which must be verified first.
+    """
+    import jax
+
+    from ref_side.session import Session
+
+    class PacedSession(Session):
+        pace: Pace
+        with_digest = False
+        #: Detached until the bench asks: start-up is that of training alone.
+        _observed = False
+        _digest: str | None = None
+
+        def _make_agent(self) -> Any:
+            agent = super()._make_agent()
+            self._observed_train = agent.train
+            self._attach(observed=False)
+            if self.with_digest:
+                self._digest = digest(agent)
+            return agent
+
+        def _attach(self, *, observed: bool) -> None:
+            self._observed = observed
+            if observed:
+                self._agent.train = self._observed_train
+            else:
+                # What stands on the instance hides the class's own method.
+                vars(self._agent).pop("train", None)
+
+        def _finished(self, worker: int, episode: "FinishedEpisode") -> None:
+            if self._observed:
+                super()._finished(worker, episode)
+
+        def _vector_step(self) -> None:
+            if self._observed:
+                super()._vector_step()
+            self.pace.tick(int(self._step) // N_ENVS)
+
+        def settle(self) -> None:
+            jax.block_until_ready(self._agent.params)
+
+        def prepare(self, command: Mapping[str, Any]) -> None:
+            self._attach(observed=bool(command.get("observed", False)))
+
+        def report(self) -> dict[str, Any]:
+            return {
+                "observer_s": self._observing.seconds,
+                "evaluation_s": self._evaluating.seconds,
+                "digest": self._digest,
+            }
+
+    return PacedSession
+
+
+def digest(agent: Any) -> str:
+    """SHA-256 of the parameters after a few updates of a copy on made-up data.
+
+    ``agent`` is as built: neither its parameters nor its random stream change. Equal digests of
+    two processes mean that they compute the same, bit for bit.
+    """
+    import jax
+    import numpy as np
+
+    def put(value: Any) -> Any:
+        return jax.device_put(value, agent.train_sharded)
+
+    rng = np.random.default_rng(0)
+    sizes = agent.config.batch_size, agent.config.batch_length
+    blank = agent._dummy_batch(agent.spaces, sizes)
+    data = put({name: made_up(rng, value) for name, value in sorted(blank.items())})
+    seeds = put([rng.integers(0, 2**32 - 1, 2, np.uint32) for _ in range(DIGEST_UPDATES)])
+    params = {name: value.copy() for name, value in agent.params.items()}
+    carry = agent._init_train(params, seeds[0], sizes[0])
+    for seed in seeds:
+        kept = {name: value for name, value in params.items() if name in agent.policy_keys}
+        given = {name: value for name, value in params.items() if name not in kept}
+        params, _, carry, _ = agent._train(kept, given, data, carry, seed)
+    found = hashlib.sha256()
+    for name, value in sorted(params.items()):
+        found.update(name.encode() + np.asarray(value).tobytes())
+    return found.hexdigest()
+
+
+def made_up(rng: Any, blank: Any) -> Any:
+    """Random values in the shape and type of ``blank``; flags are rarely set."""
+    if blank.dtype == bool:
+        return rng.random(blank.shape) < 0.02
+    if blank.dtype.kind == "f":
+        return rng.standard_normal(blank.shape).astype(blank.dtype)
+    return rng.integers(0, 2, blank.shape).astype(blank.dtype)
+
+
+def parse() -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ref_side.bench",
+        description="Train the reference tick by tick as commands on stdin ask; replies on stdout. "
+        "nox -s bench runs this inside the reference environment.",
+    )
+    parser.add_argument("--checkout", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="must not exist")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--tiny", action="store_true", help="tiny widths")
+    parser.add_argument(
+        "--digest",
+        action="store_true",
+        help=f"first compute what {DIGEST_UPDATES} updates on made-up data give",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,57 @@
+"""Stands in for a side's probe: paced as one, but its ticks are sleeps of known length.
+
+``python stand_in_probe.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
+COLD_S longer to start. KIND ``dies`` ends at its second command. Variable FASTER divides its ticks;
+variable SUMS is its digest. It prints on stdout as the sides do, which must not reach the bench.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shared.pace import FIRST_TICK, Pace, take_stdout
+
+#: Seconds of a cold start, of the observers of one tick, and of an evaluation.
+COLD_S, OBSERVER_S, EVALUATION_S = 0.5, 0.004, 0.02
+
+
+def main() -> None:
+    kind, tick_s, cache = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
+    replies = take_stdout()
+    print("Observation space", flush=True)
+    os.system("echo a library prints too")
+    if not cache.exists():
+        time.sleep(COLD_S)
+        cache.write_text("compiled")
+    state: dict[str, Any] = {"observed": False, "observer_s": 0.0, "evaluation_s": 0.0}
+    commands = 0
+
+    def prepare(command: Mapping[str, Any]) -> None:
+        nonlocal commands
+        commands += 1
+        if kind == "dies" and commands == 2:
+            print("Traceback: out of memory", file=sys.stderr)
+            os._exit(7)
+        state["observed"] = command.get("observed", False)
+
+    def report() -> dict[str, Any]:
+        seconds = {name: state[name] for name in ("observer_s", "evaluation_s")}
+        return seconds | {"digest": os.environ.get("SUMS")}
+
+    skip = 1 if kind == "ajax" else 0
+    pace = Pace(replies, prepare=prepare, report=report, skip=skip)
+    for tick in range(1, 100_000):
+        if tick > FIRST_TICK:
+            time.sleep(tick_s / float(os.environ.get("FASTER", "1")))
+        if state["observed"]:
+            time.sleep(OBSERVER_S + EVALUATION_S)
+            state["observer_s"] += OBSERVER_S
+            state["evaluation_s"] += EVALUATION_S
+        pace.tick(tick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""The bench on stand-in probes whose speed is known, and what a dry run makes of its file."""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from launch import bench, estimate, settings
+from launch import options as asked
+from launch.estimate import describe_estimate, disk, memory, rounds_table, works
+from launch.lab import Lab, Variant
+from launch.measure import Effort, counts, measure
+from launch.measured import Bench, Observers, Published, Start, Together, bench_path, load, save
+from launch.plan import COSTS, plan_round
+from launch.probe import Block, Probe, ProbeCommand, ticks_by, update_seconds
+from launch.programs import SideCache, mark_warm
+from launch.ratio import median_ratio
+from launch.round import main
+from launch.schedule import wall_time
+from launch.settings import SETTINGS, Finding, compare_settings, conclusion, same_digest
+from shared.errors import RecordError, UserError
+from shared.pace import UPDATES_PER_TICK
+from shared.protocol import ROUNDS, SIDES, Side
+from tests import stand_in_probe
+from tests.test_plan import CACHES, PLACES
+
+TICK_S: dict[Side, float] = {"reference": 0.04, "ajax": 0.08}
+
+
+class StandInLab(Lab):
+    """Starts stand-ins instead of sides."""
+
+    kinds: Mapping[Side, str] = {"reference": "reference", "ajax": "ajax"}
+
+    def command(self, side: Side, variant: Variant) -> ProbeCommand:
+        real = super().command(side, variant)
+        script = str(Path(stand_in_probe.__file__))
+        cache = str(self.scratch / f"{side}.compiled")
+        return replace(
+            real,
+            argv=(sys.executable, script, self.kinds[side], str(TICK_S[side]), cache),
+            cwd=Path(__file__).parent,
+            env={**variant.env, "PYTHONPATH": str(Path(__file__).parent.parent)},
+        )
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> StandInLab:
+    return StandInLab(PLACES, tmp_path, tiny=False)
+
+
+def silent(line: str) -> None:
+    assert line
+
+
+def made(**changes: object) -> Bench:
+    """A bench of two cores: side by side a process is slower, but not twice as slow."""
+    found = Bench(
+        measured="2026-11-29",
+        system="Linux x86_64",
+        cores=2,
+        tiny=False,
+        ajax_seeds=3,
+        start={"reference": Start(344.0, 25.0), "ajax": Start(150.0, 120.0)},
+        together=(
+            Together(1, 0, 1.0, None),
+            Together(2, 0, 1.5, None),
+            Together(0, 1, None, 2.4),
+            Together(1, 1, 1.4, 3.0),
+        ),
+        observers=Observers(0.001, median_ratio([1.0, 1.01, 0.99]), 0.3),
+        peak_bytes={"reference": 10**9, "ajax": 2 * 10**9},
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+# --- probes ---------------------------------------------------------------------------------
+
+
+def block(*marks: float) -> Block:
+    return Block(marks, 1)
+
+
+def test_side_by_side_counts_only_the_time_that_is_shared() -> None:
+    # The second starts 2 s later and goes on alone, twice as fast, when the first has ended.
+    first = block(*(8.0 * tick for tick in range(4)))
+    second = block(2.0, 18.0, 34.0, 38.0)
+    assert update_seconds([first, second]) == pytest.approx([1.0, 11 / UPDATES_PER_TICK * 16 / 11])
+
+
+def test_ticks_by_a_moment_are_even_within_a_tick() -> None:
+    marks = (0.0, 10.0, 14.0)
+    assert [ticks_by(marks, each) for each in (0.0, 5.0, 10.0, 13.0, 14.0)] == [0, 0.5, 1, 1.75, 2]
+
+
+def test_blocks_that_share_no_time_are_refused() -> None:
+    with pytest.raises(ValueError, match="no time"):
+        update_seconds([block(0.0, 1.0), block(2.0, 3.0)])
+
+
+def test_a_probe_that_dies_is_one_error_with_the_end_of_its_log(lab: StandInLab) -> None:
+    lab.kinds = {"reference": "dies"}
+    with lab.start("reference") as probe:
+        probe.ready()
+        probe.run(1)
+        with pytest.raises(UserError, match=r"(?s)reference probe ended with status 7.*memory"):
+            probe.run(1)
+
+
+def test_a_probe_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None:
+    with lab.start("reference") as probe:
+        probe.ready()
+        probe.go(10_000)
+    assert probe._process.returncode is not None
+    orphan = Probe(lab.command("reference", Variant()), {})
+    orphan.ready()
+    assert orphan._process.stdin is not None
+    orphan._process.stdin.close()  # as when the bench was killed
+    assert orphan._process.wait(timeout=10) == 0
+    orphan.close()
+
+
+def test_what_a_side_prints_is_in_its_log(lab: StandInLab) -> None:
+    with lab.start("reference") as probe:
+        probe.ready()
+    text = (lab.scratch / "reference1.log").read_text()
+    assert "Observation space" in text
+    assert "a library prints too" in text
+
+
+def test_a_probe_is_started_as_a_round_starts_its_process(tmp_path: Path) -> None:
+    real = Lab(PLACES, tmp_path, tiny=True)
+    jobs = {job.side: job for job in plan_round(ROUNDS[1], PLACES, caches=CACHES).jobs}
+    for side in SIDES:
+        command = real.command(side, Variant("x", {"MALLOC": "1"}, "--flag", frozenset({0})))
+        assert command.argv[1:3] == (
+            "-m",
+            {"reference": "ref_side.bench"}.get(side, "ajax_side.bench"),
+        )
+        assert "--tiny" in command.argv
+        expected = {**jobs[side].env, "XLA_FLAGS": "--flag", "MALLOC": "1"}
+        expected["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path / "cache")
+        assert command.env == expected
+        assert command.cpus == {0}
+    assert command.argv[-3:] == ("0", "1", "2") or "--seeds" in command.argv
+
+
+# --- measuring ------------------------------------------------------------------------------
+
+
+def test_known_speeds_are_found(lab: StandInLab) -> None:
+    found = measure(lab, Effort(ticks=4, pairs=6, most=2), 2, silent)
+    for side in SIDES:
+        assert found.start[side].cold_s > found.start[side].warm_s + 0.6 * stand_in_probe.COLD_S
+        assert found.peak_bytes[side] > 2**20
+    sizes = [(each.reference, each.ajax) for each in found.together]
+    assert sizes == [(1, 0), (2, 0), (0, 1), (1, 1)]
+    for each in found.together:
+        for side in SIDES:
+            if (seconds := each.update_s(side)) is not None:
+                # A sleep is never shorter than asked; a busy machine makes it longer.
+                expected = TICK_S[side] / UPDATES_PER_TICK
+                assert 0.99 * expected < seconds < 2 * expected
+    share = stand_in_probe.OBSERVER_S / (TICK_S["reference"] + stand_in_probe.OBSERVER_S)
+    assert 0.5 * share < found.observers.share < 1.5 * share
+    assert 1.0 < found.observers.ratio.median < 1 + 3 * share
+    assert found.observers.evaluation_s == pytest.approx(stand_in_probe.EVALUATION_S)
+    assert found.observers.ratio.pairs == 6
+
+
+def test_one_core_measures_each_side_alone(lab: StandInLab) -> None:
+    found = measure(lab, Effort(ticks=1, pairs=1, most=1), 1, silent)
+    assert [(each.reference, each.ajax) for each in found.together] == [(1, 0), (0, 1)]
+    assert found.start["reference"].warm_s > 0
+
+
+def test_numbers_of_processes_side_by_side() -> None:
+    assert [counts(most) for most in (1, 2, 3, 6, 8)] == [[], [2], [2, 3], [2, 4, 6], [2, 4, 8]]
+
+
+# --- its file -------------------------------------------------------------------------------
+
+
+def test_a_bench_survives_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "bench.json"
+    save(path, made())
+    assert load(path) == made()
+    text = path.read_text()
+    assert "/" not in text.replace("Linux x86_64", ""), "no path"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{}", '{"format": 2}', '{"format": 1, "start": {}}', '{"format": 1, "observers": null}', "[]"],
+)
+def test_another_file_is_one_error(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(content)
+    with pytest.raises(RecordError, match=r"bench\.json"):
+        load(path)
+
+
+def test_every_part_of_the_machine_names_another_file() -> None:
+    repo = Path("/REPO")
+    paths = [
+        bench_path(repo, "cpu", ("a", "b"), 2, tiny=False),
+        bench_path(repo, "other", ("a", "b"), 2, tiny=False),
+        bench_path(repo, "cpu", ("a", "c"), 2, tiny=False),
+        bench_path(repo, "cpu", ("a", "b"), 4, tiny=False),
+        bench_path(repo, "cpu", ("a", "b"), 2, tiny=True),
+    ]
+    assert len(set(paths)) == len(paths)
+    assert paths[0].parent == repo / ".work" / "bench"
+
+
+# --- estimates ------------------------------------------------------------------------------
+
+
+def test_speeds_come_from_the_largest_measured_mix() -> None:
+    found = made()
+    assert found.update_s("reference", 1, {"reference": 1, "ajax": 0}) == 1.0
+    assert found.update_s("reference", 1, {"reference": 1, "ajax": 1}) == 1.4
+    assert found.update_s("ajax", 3, {"reference": 1, "ajax": 1}) == 3.0
+    assert found.update_s("ajax", 5, {"reference": 0, "ajax": 1}) == pytest.approx(4.0)
+    # Three on two cores share them.
+    assert found.update_s("reference", 1, {"reference": 3, "ajax": 0}) == pytest.approx(2.25)
+    # On eight cores two measured side by side say what three take, as long as cores are free.
+    roomy = made(cores=8)
+    assert roomy.update_s("reference", 1, {"reference": 3, "ajax": 0}) == pytest.approx(1.5)
+
+
+def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
+    caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
+    plan = plan_round(ROUNDS[1], PLACES, caches=caches)
+    ajax, first, *others = works(plan, made())
+    assert (ajax.side, ajax.start_s, ajax.program) == ("ajax", 150.0, None), "it is never kept"
+    assert (first.start_s, first.warm_s) == (344.0, 25.0)
+    assert first.program is not None
+    assert all(each.program == first.program for each in others)
+    assert plan.jobs[1].program is not None
+    mark_warm(plan.jobs[1].program)
+    warm = works(plan, made())[1]
+    assert (warm.start_s, warm.program) == (25.0, None)
+    bare = works(plan_round(ROUNDS[1], PLACES), made())
+    assert {(each.start_s, each.program) for each in bare[1:]} == {(344.0, None)}
+
+
+def test_the_estimate_of_a_round_by_hand() -> None:
+    plan = plan_round(ROUNDS[1], PLACES)
+    seconds = 3 * (344.0 + 9481 * 1.0) + 150.0 + 9481 * 2.4
+    assert wall_time(works(plan, made()), 1, made()) == pytest.approx(seconds)
+    lines = list(describe_estimate(plan, 1, made()))
+    assert lines[0] == "estimate: 14 h 33 min (measured here on 2026-11-29)"
+    assert lines[1].startswith("  --jobs 2 would take ")
+    assert lines[2] == "  memory: at most 2.0 GB at a time"
+    assert lines[3].startswith("  disk: about ")
+
+
+def test_without_a_bench_the_published_figures_are_named() -> None:
+    plan = plan_round(ROUNDS[1], PLACES)
+    lines = list(describe_estimate(plan, 2, None))
+    assert "published figures of another machine; nox -s bench" in lines[0]
+    assert not any("memory" in line for line in lines)
+    cost = COSTS["reference", False]
+    published = Published(tiny=False)
+    assert published.update_s("reference", 1, {"reference": 2, "ajax": 0}) == cost.update_s
+    assert published.start_s("reference", warm=True) == cost.warm_s < cost.start_s
+
+
+def test_memory_is_that_of_the_largest_at_a_time() -> None:
+    jobs = plan_round(ROUNDS[3], PLACES).jobs
+    assert [memory(jobs, limit, made()) for limit in (1, 2, 9)] == [2e9, 3e9, 7e9]
+
+
+def test_disk_grows_with_rows_and_seeds() -> None:
+    sizes = [disk(plan_round(each, PLACES)) for each in ROUNDS.values()]
+    assert sizes[0] == sizes[1] < sizes[2] < 100e6
+    assert disk(plan_round(ROUNDS[1], PLACES, sides=["ajax"])) < 1e6
+
+
+def test_the_table_of_rounds_marks_the_best() -> None:
+    plans = [plan_round(each, PLACES, caches=CACHES) for each in ROUNDS.values()]
+    table = rounds_table(plans, made()).splitlines()
+    assert table[0].split() == ["--jobs", "1", "--jobs", "2", "memory"]
+    assert [line.split("  ")[0] for line in table[1:]] == ["round 1", "round 2", "round 3"]
+    assert all(line.count("*") == 1 and line.index("*") > 20 for line in table[1:])
+
+
+def test_the_rounds_of_a_bench_are_those_of_its_widths() -> None:
+    assert "round 3 (smoke)" in bench.describe_rounds(PLACES, made(tiny=True))
+    assert "smoke" not in bench.describe_rounds(PLACES, made())
+
+
+def test_a_bench_that_cannot_be_read_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "bench.json"
+    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
+    assert estimate.find_bench(PLACES, 2, tiny=False) is None
+    path.write_text("{")
+    assert estimate.find_bench(PLACES, 2, tiny=False) is None
+    save(path, made())
+    assert estimate.find_bench(PLACES, 2, tiny=False) == made()
+
+
+def test_a_dry_run_prints_the_estimate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "bench.json"
+    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
+    monkeypatch.setattr(asked, "usable_cores", lambda: 2)
+    words = ["--round", "1", "--dry-run", "--no-compile-cache", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["launch.round", *words])
+    assert main() == 0
+    assert "(from published figures of another machine" in capsys.readouterr().out
+    save(path, made())
+    assert main() == 0
+    output = capsys.readouterr().out
+    assert "(measured here on 2026-11-29)" in output
+    assert "memory: at most 3.0 GB at a time" in output
+    assert not (tmp_path / "out").exists()
+
+
+# --- settings -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made_up_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {
+        "fast": settings.Setting("made for the test", {"FASTER": "2"}),
+        "other": settings.Setting("made for the test", {"FASTER": "2", "SUMS": "1 2 4"}),
+        "nothing": settings.Setting("made for the test"),
+        "missing": settings.Setting("made for the test", preload="no-such-library"),
+    }
+    monkeypatch.setattr(settings, "SETTINGS", made_up)
+    monkeypatch.setenv("SUMS", "1 2 3")
+
+
+@pytest.mark.usefixtures("made_up_settings")
+def test_settings_are_held_against_the_default(lab: StandInLab) -> None:
+    said: list[str] = []
+    names = ["fast", "other", "nothing", "missing"]
+    began = time.monotonic()
+    found = compare_settings(lab, names, ["reference"], 2, 6, said.append)
+    assert time.monotonic() - began < 30
+    fast, other, nothing = found
+    assert 0.4 < fast.ratio.median < 0.8
+    assert fast.gains
+    assert other.ratio.high < 0.97
+    assert not other.same
+    assert not other.gains
+    assert 0.8 < nothing.ratio.median < 1.25
+    assert any("missing: left out, no libno-such-library here" in line for line in said)
+    assert said[-1] == "reference: best and safe: fast"
+
+
+def test_nothing_is_recommended_without_a_sure_gain() -> None:
+    ratio = median_ratio([0.95, 0.96, 0.98, 0.99, 0.97, 0.96])
+    assert "the default stays" in conclusion([Finding("ajax", "own-core", ratio, same=True)])
+    surely = median_ratio([0.9] * 6)
+    assert "the default stays" in conclusion([Finding("ajax", "own-core", surely, same=False)])
+    assert conclusion([Finding("ajax", "own-core", surely, same=True)]).endswith("own-core")
+
+
+def test_digests_agree_as_far_as_both_go() -> None:
+    assert same_digest("5 7 9", "5 7")
+    assert not same_digest("5 7 9", "5 8")
+    assert not same_digest("", "")
+
+
+def test_every_setting_says_why() -> None:
+    for setting in SETTINGS.values():
+        assert setting.env or setting.xla_flags or setting.own_core or setting.preload
+        assert len(setting.why) > 20
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def test_options_that_measure_nothing_are_refused() -> None:
+    with pytest.raises(UserError, match="--ticks 0: give a positive number"):
+        bench.parse(["--ticks", "0"])
+    with pytest.raises(SystemExit):
+        bench.parse(["--settings", "no-such"])
+    assert bench.parse(["--settings"]).settings == []
+    assert bench.parse([]).settings is None
+
+
+def test_as_many_processes_as_can_be_of_use() -> None:
+    assert [bench.most_processes(cores) for cores in (1, 2, 6, 64)] == [1, 2, 6, 6]
