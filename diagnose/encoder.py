@@ -98,9 +98,14 @@ class Output:
     difference: float
 
     @property
+    def tolerance(self) -> float:
+        """Differences up to here are rounding."""
+        return OUTPUT_TOLERANCE * max(1.0, self.largest)
+
+    @property
     def agrees(self) -> bool:
         """Whether the difference is rounding."""
-        return self.difference <= OUTPUT_TOLERANCE * max(1.0, self.largest)
+        return self.difference <= self.tolerance
 
 
 @dataclass(frozen=True)
@@ -117,13 +122,8 @@ class Counts:
 
 
 def run(sides: Sides, seeds: int, *, tiny: bool = False) -> Finding:
-    """Ask both sides; ``seeds`` of each are initialised.
-
-    Raises ``UserError`` for too few seeds (``tiny`` widths are for trying it out: any number).
-    """
-    fewest = len(RUN_SEEDS) if tiny else FEWEST_SEEDS
-    if seeds < fewest:
-        raise UserError(f"--seeds {seeds}: give at least {fewest}, or the tests can show little")
+    """Ask both sides; ``seeds`` of each are initialised (see :func:`check_seeds`)."""
+    check_seeds(seeds, tiny=tiny)
     given = {"seeds": np.arange(seeds), "tiny": np.asarray(tiny)}
     reference = sides.ask("reference", PART, given)
     ajax = sides.ask("ajax", PART, {**given, **reference.arrays})
@@ -131,6 +131,13 @@ def run(sides: Sides, seeds: int, *, tiny: bool = False) -> Finding:
     magnitudes = {side: answers[side].arrays["magnitude"].astype(np.float64) for side in SIDES}
     ran = {side: dict(answers[side].ran) for side in SIDES}
     return judge(Population(magnitudes), compare(reference, ajax), count(reference, ajax), ran)
+
+
+def check_seeds(seeds: int, *, tiny: bool) -> None:
+    """Raise ``UserError`` for too few seeds; tiny widths are for trying it out, with any number."""
+    fewest = len(RUN_SEEDS) if tiny else FEWEST_SEEDS
+    if seeds < fewest:
+        raise UserError(f"--seeds {seeds}: give at least {fewest}, or the tests can show little")
 
 
 def compare(reference: Answer, ajax: Answer) -> list[Output]:

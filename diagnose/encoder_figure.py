@@ -38,11 +38,19 @@ def draw(population: "Population", outputs: "Sequence[Output]") -> Figure:
     left.legend(fontsize=7.5)
     left.grid(alpha=0.25)
     shaken = [each for each in outputs if each.parameters == SHAKEN]
-    right.barh(
-        range(len(shaken)), [max(each.difference, _FLOOR) for each in shaken], color="#009E73"
-    )
+    for label, style, value in (
+        ("largest difference", "o", lambda each: max(each.difference, _FLOOR)),
+        ("tolerance", "|", lambda each: each.tolerance),
+    ):
+        right.plot(
+            *([value(each) for each in shaken], range(len(shaken)), style),
+            color="#009E73" if style == "o" else "black",
+            label=label,
+        )
     right.set_yticks(range(len(shaken)), [each.name for each in shaken], fontsize=7.5)
-    right.set(xscale="log", xlabel="largest difference between the sides, equal parameters")
+    right.set(xscale="log", xlim=(_FLOOR, 1e-4))
+    right.set_xlabel("largest difference between the sides, equal parameters")
+    right.legend(fontsize=7.5)
     right.set_ylim(len(OUTPUTS) - 0.5, -0.5)
     right.grid(alpha=0.25, axis="x")
     return figure

@@ -44,7 +44,9 @@ def draw(rows: "Sequence[Row]") -> Figure:
                 [mass for mass, _ in tilts], [max(std, FLOOR) for _, std in tilts], lw=1, **style
             )
     left.set_xticks(range(len(cases)), cases)
-    left.set(yscale="log", xlabel="logits", ylabel="std of the error against float64")
+    left.set(
+        yscale="log", xlabel="logits", ylabel=f"std of the error against float64 ({FLOOR:g}: none)"
+    )
     left.set_title("compiled, by case", fontsize=9)
     right.set(xscale="log", yscale="log", xlabel="probability of the bins beyond 1e6")
     right.set_title("mirrored logits, tilted away from the outer bins", fontsize=9)

@@ -9,7 +9,7 @@ from time import monotonic
 from diagnose import encoder, expectation
 from diagnose.findings import Finding
 from diagnose.sides import Sides, find_pythons
-from shared.errors import EXIT_NO, run_command
+from shared.errors import EXIT_NO, UserError, run_command
 from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
 from shared.provenance import REPO
@@ -42,6 +42,7 @@ PARTS = {
 def main() -> int:
     """Run the command; the exit status."""
     options = parse()
+    check(options)
     pythons = find_pythons({"reference": options.reference_python, "ajax": options.ajax_python})
     # Obtained here, so that a clone is made once and said.
     checkout = obtain_checkout(options.reference_checkout, options.reference_remote)
@@ -71,7 +72,7 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         epilog="A part writes its table, JSON and figure to OUT/<part>/, in place of those of an\n"
         "earlier run. Exit status 1: a claim was refuted.",
     )
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
     parser.add_argument(
         "--seeds",
         type=int,
@@ -98,6 +99,16 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--ajax-root", type=Path, metavar="DIR", help="ask DIR/src of an Ajax checkout"
     )
     return parser.parse_args(given)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise ``UserError`` for input that a part would stumble over minutes later."""
+    for name in options.parts:
+        if name not in PARTS:
+            raise UserError(f"no part is called {name!r}; choose from {', '.join(PARTS)}")
+    encoder.check_seeds(options.seeds, tiny=options.tiny)
+    if options.out.exists() and not options.out.is_dir():
+        raise UserError(f"--out {options.out}: is no directory; name another")
 
 
 def _shown(path: Path) -> str:

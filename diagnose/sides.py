@@ -44,7 +44,13 @@ class Sides:
         with tempfile.TemporaryDirectory() as scratch:
             inputs, output = Path(scratch) / "inputs.npz", Path(scratch) / "output.npz"
             write_arrays(inputs, arrays)
-            command = (str(self.python[side]), "-m", _MODULE[side], name, *self.options[side])
+            command = (
+                str(self.python[side]),
+                "-m",
+                _MODULE[side],
+                name,
+                *self.options.get(side, ()),
+            )
             files = ("--inputs", str(inputs), "--output", str(output))
             done = subprocess.run(
                 [*command, *files],
