@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from diagnose import run
-from diagnose.findings import Claim, Finding, Table
 from diagnose.figures import new_figure
+from diagnose.findings import Claim, Finding, Table
 from diagnose.run import Part
 from diagnose.sides import Sides, find_pythons
 from launch.environments import ensure
@@ -65,7 +65,7 @@ def test_a_probe_that_refuses_or_fails_is_one_line(sides: Sides) -> None:
 
 
 def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--reference-python .*nothing: no such file"):
+    with pytest.raises(UserError, match=r"--reference-python .*nothing: no such file"):
         find_pythons({"reference": tmp_path / "nothing", "ajax": Path(sys.executable)})
 
 
