@@ -74,6 +74,12 @@ def port_check(session: nox.Session) -> None:
 
 
 @nox.session(tags=["sides"])
+def diagnose(session: nox.Session) -> None:
+    """Find where the sides part, on their real code: -- PART... (two minutes)."""
+    run(session, "analysis", "-m", "diagnose.run", *session.posargs)
+
+
+@nox.session(tags=["sides"])
 def smoke(session: nox.Session) -> None:
     """Run both sides at tiny widths, compare and check them: -- --round N (about 10 minutes)."""
     default = (

@@ -68,7 +68,7 @@ def test_lint_finds_what_is_not_clean(unbuilt: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("UV_DEFAULT_INDEX")
     shutil.copy(ROOT / "pyproject.toml", unbuilt)
     (unbuilt / ".work").symlink_to(ROOT / ".work")
-    for name in ("analysis", "ref_side", "ajax_side"):
+    for name in ("analysis", "diagnose", "ref_side", "ajax_side"):
         (unbuilt / name).mkdir()
         (unbuilt / name / "__init__.py").write_text('"""Empty."""\n')
     assert nox(unbuilt, "-s", "lint").returncode == 0

@@ -1,0 +1,1 @@
+"""Instruments that find where two arms part; each side's probe lives in that side."""

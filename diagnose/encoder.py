@@ -1,0 +1,290 @@
+"""Part ``encoder``: do the encoders start alike, and do equal parameters give equal outputs?
+
+The initial magnitude of the encoder's output over many seeds of each side, and the reference's
+parameters put into Ajax's modules (protocol section 11).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from diagnose.encoder_figure import draw
+from diagnose.findings import Claim, Finding, Table, number
+from diagnose.sides import Answer, Sides
+from shared.arrays import below
+from shared.encoder_case import INITIAL, OUTPUTS, SHAKEN
+from shared.errors import UserError
+from shared.parameter_map import NETWORKS, PAIRS
+from shared.protocol import SIDE_LABEL, SIDES, Side
+
+Doubles = npt.NDArray[np.float64]
+
+PART = "encoder"
+#: The seeds of rounds 1 and 2.
+RUN_SEEDS = (0, 1, 2)
+FEWEST_SEEDS = 200
+#: Below it a difference of the populations counts as found.
+LEVEL = 0.01
+#: Largest relative difference of the means: three standard errors at the fewest seeds.
+MEANS_APART = 0.02
+#: Published: largest difference of the encoder's output from equal initial parameters.
+ENCODER_TOLERANCE = 2e-6
+#: For every output, relative to the largest output (or 1): float32 sums in another order.
+OUTPUT_TOLERANCE = 1e-5
+_DRAWS = 20_000
+
+
+@dataclass(frozen=True)
+class Population:
+    """Initial magnitudes of the encoder's output, ``[seeds]`` a side, seed 0 first."""
+
+    magnitudes: Mapping[Side, Doubles]
+
+    @property
+    def means(self) -> dict[Side, float]:
+        """Mean over seeds of each side."""
+        return {side: float(self.magnitudes[side].mean()) for side in SIDES}
+
+    @property
+    def apart(self) -> float:
+        """Difference of the means, relative to the reference's."""
+        return self.means["ajax"] / self.means["reference"] - 1
+
+    @property
+    def welch(self) -> float:
+        """Two-sided p of Welch's t-test between the sides."""
+        both = (self.magnitudes[side] for side in SIDES)
+        return float(stats.ttest_ind(*both, equal_var=False).pvalue)
+
+    @property
+    def kolmogorov(self) -> float:
+        """Two-sided p of the Kolmogorov-Smirnov two-sample test between the sides."""
+        result = stats.ks_2samp(self.magnitudes["reference"], self.magnitudes["ajax"])
+        return float(result.pvalue)
+
+    def quantile(self, side: Side, seed: int) -> float:
+        """Share of the side's population below its ``seed``; the seed itself counts half."""
+        values = self.magnitudes[side]
+        lower, upper = (values < values[seed]).mean(), (values <= values[seed]).mean()
+        return float(lower + upper) / 2
+
+    @property
+    def run_seeds_apart(self) -> float:
+        """Difference of the means over RUN_SEEDS, relative to the reference's."""
+        means = [self.magnitudes[side][list(RUN_SEEDS)].mean() for side in SIDES]
+        return float(means[1] / means[0] - 1)
+
+    @property
+    def chance(self) -> float:
+        """Share of random pairs of as many seeds, from both sides pooled, at least as far apart."""
+        pooled, count = np.concatenate(list(self.magnitudes.values())), len(RUN_SEEDS)
+        drawn = np.random.default_rng(0).choice(pooled, (_DRAWS, 2, count)).mean(-1)
+        apart = np.abs(drawn[:, 1] / drawn[:, 0] - 1)
+        return float((apart >= abs(self.run_seeds_apart)).mean())
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output from the same parameters on both sides; ``parameters`` names their set."""
+
+    parameters: str
+    name: str
+    #: Largest absolute value (reference), and largest difference between the sides.
+    largest: float
+    difference: float
+
+    @property
+    def tolerance(self) -> float:
+        """Differences up to here are rounding."""
+        return OUTPUT_TOLERANCE * max(1.0, self.largest)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is rounding."""
+        return self.difference <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Optimised parameters of each side, and tensors of Ajax that were filled.
+
+    ``unused``: those of the last column of both two-hot heads, kernel and bias.
+    """
+
+    reference: int
+    ajax: int
+    tensors: int
+    unused: int
+
+
+def run(sides: Sides, seeds: int, *, tiny: bool = False) -> Finding:
+    """Ask both sides; ``seeds`` of each are initialised (see :func:`check_seeds`)."""
+    check_seeds(seeds, tiny=tiny)
+    given = {"seeds": np.arange(seeds), "tiny": np.asarray(tiny)}
+    reference = sides.ask("reference", PART, given)
+    ajax = sides.ask("ajax", PART, {**given, **reference.arrays})
+    answers: dict[Side, Answer] = {"reference": reference, "ajax": ajax}
+    magnitudes = {side: answers[side].arrays["magnitude"].astype(np.float64) for side in SIDES}
+    ran = {side: dict(answers[side].ran) for side in SIDES}
+    return judge(Population(magnitudes), compare(reference, ajax), count(reference, ajax), ran)
+
+
+def check_seeds(seeds: int, *, tiny: bool) -> None:
+    """Raise ``UserError`` for too few seeds; tiny widths are for trying it out, with any number."""
+    fewest = len(RUN_SEEDS) if tiny else FEWEST_SEEDS
+    if seeds < fewest:
+        raise UserError(f"--seeds {seeds}: give at least {fewest}, or the tests can show little")
+
+
+def compare(reference: Answer, ajax: Answer) -> list[Output]:
+    """Every output of every set of parameters. Raises ``KeyError`` where a side lacks one."""
+    found = []
+    for parameters in (INITIAL, SHAKEN):
+        for name in OUTPUTS:
+            ours, theirs = (
+                each.arrays[f"{parameters}/outputs/{name}"].astype(np.float64)
+                for each in (reference, ajax)
+            )
+            if ours.shape != theirs.shape:
+                raise ValueError(f"{name}: {ours.shape} of the reference, {theirs.shape} of Ajax")
+            difference = float(np.abs(ours - theirs).max())
+            found.append(Output(parameters, name, float(np.abs(ours).max()), difference))
+    return found
+
+
+def count(reference: Answer, ajax: Answer) -> Counts:
+    """Parameters and tensors on both sides."""
+    tensors = below(reference.arrays, f"{INITIAL}/parameters")
+    optimised = sum(each.size for name, each in tensors.items() if name.startswith(NETWORKS))
+    unused = sum(
+        tensors[pair.reference][..., pair.kept :].size
+        for pair in PAIRS
+        if pair.kept is not None and pair.reference.startswith(NETWORKS)
+    )
+    found = ajax.arrays
+    return Counts(optimised, int(found["parameters"]), int(found["tensors"]), unused)
+
+
+def judge(
+    population: Population, outputs: Sequence[Output], counts: Counts, ran: Mapping[Side, object]
+) -> Finding:
+    """The finding of these numbers; ``ran`` goes into its JSON."""
+    return Finding(
+        part=PART,
+        title="The encoder at the start, and the networks on equal parameters",
+        agreed="the sides' encoders start from one population and seeds 0 to 2 fall apart by "
+        "chance; equal parameters give equal outputs in every network",
+        claims=[*_of_population(population), *_of_outputs(outputs, counts)],
+        tables=[_population_table(population), _outputs_table(outputs)],
+        data=_data(population, outputs, counts) | {"ran": ran},
+        draw=lambda: draw(population, outputs),
+    )
+
+
+def _of_population(population: Population) -> list[Claim]:
+    means = ", ".join(f"{side} {mean:.4f}" for side, mean in population.means.items())
+    run_seeds = f"{100 * population.run_seeds_apart:+.1f} %"
+    return [
+        Claim(
+            f"the mean initial magnitudes agree within {100 * MEANS_APART:g} % (published: 0.4019 "
+            "and 0.4025, within 0.6 %)",
+            f"{means}: {100 * population.apart:+.2f} %",
+            abs(population.apart) <= MEANS_APART,
+            "a larger difference",
+        ),
+        Claim(
+            f"neither test tells the populations apart (p at least {LEVEL})",
+            f"Welch p {number(population.welch)}, Kolmogorov-Smirnov p "
+            f"{number(population.kolmogorov)}",
+            min(population.welch, population.kolmogorov) >= LEVEL,
+            "a smaller p",
+        ),
+        Claim(
+            f"seeds 0 to 2 are as far apart as chance puts them (share at least {LEVEL})",
+            f"Ajax {run_seeds} against the reference; {100 * population.chance:.0f} % of random "
+            "triples are as far apart",
+            population.chance >= LEVEL,
+            "a distance that chance hardly gives",
+        ),
+    ]
+
+
+def _of_outputs(outputs: Sequence[Output], counts: Counts) -> list[Claim]:
+    unused = counts.reference - counts.ajax
+    encoder = next(each for each in outputs if (each.parameters, each.name) == (INITIAL, "encoder"))
+    shaken = [each for each in outputs if each.parameters == SHAKEN]
+    worst = max(outputs, key=lambda each: each.difference)
+    return [
+        Claim(
+            "every parameter tensor has its counterpart; only the unused column of the two-hot "
+            "heads is left over",
+            f"{counts.reference:,} against {counts.ajax:,} parameters, {counts.tensors} tensors",
+            counts.tensors == len(PAIRS) and unused == counts.unused,
+            "a tensor left over or missing",
+        ),
+        Claim(
+            f"the reference's encoder put into Ajax gives its output within {ENCODER_TOLERANCE:g}",
+            number(encoder.difference),
+            encoder.difference <= ENCODER_TOLERANCE,
+            "a larger difference",
+        ),
+        Claim(
+            f"so does every network, within {OUTPUT_TOLERANCE:g} of its largest output, with noise "
+            "on every tensor",
+            f"largest difference {number(worst.difference)} ({worst.name})",
+            all(each.agrees for each in outputs) and all(each.largest > 0.1 for each in shaken),
+            "a larger difference, or an output that is zero throughout",
+        ),
+    ]
+
+
+def _population_table(population: Population) -> Table:
+    rows = []
+    for side in SIDES:
+        values = population.magnitudes[side]
+        seeds = [
+            f"{values[seed]:.4f} ({100 * population.quantile(side, seed):.0f} %)"
+            for seed in RUN_SEEDS
+        ]
+        spread = (f"{values.mean():.4f}", f"{values.std(ddof=1):.4f}")
+        rows.append((SIDE_LABEL[side], str(len(values)), *spread, *seeds))
+    return Table(
+        "Mean absolute output of the encoder at the start; in brackets the quantile of a seed in "
+        "its side's population.",
+        ("side", "seeds", "mean", "std", *(f"seed {seed}" for seed in RUN_SEEDS)),
+        rows,
+    )
+
+
+def _outputs_table(outputs: Sequence[Output]) -> Table:
+    return Table(
+        "The reference's parameters on both sides: as initialised, and with noise on every tensor.",
+        ("parameters", "output", "what", "largest value", "largest difference"),
+        [
+            (
+                *(each.parameters, each.name, OUTPUTS[each.name]),
+                *(number(each.largest), number(each.difference)),
+            )
+            for each in outputs
+        ],
+    )
+
+
+def _data(population: Population, outputs: Sequence[Output], counts: Counts) -> dict[str, Any]:
+    return {
+        "magnitudes": dict(population.magnitudes),
+        "means": population.means,
+        "welch_p": population.welch,
+        "kolmogorov_smirnov_p": population.kolmogorov,
+        "quantiles": {
+            side: [population.quantile(side, seed) for seed in RUN_SEEDS] for side in SIDES
+        },
+        "run_seeds_apart": population.run_seeds_apart,
+        "run_seeds_chance": population.chance,
+        "outputs": [vars(each) for each in outputs],
+        "parameters": vars(counts),
+    }

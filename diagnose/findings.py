@@ -1,0 +1,105 @@
+"""What a part of the diagnosis found: claims that held or not, a verdict, and the files of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from diagnose.figures import save
+from shared.files import dump_json, write_atomic
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement that the numbers could have contradicted."""
+
+    text: str
+    measured: str
+    holds: bool
+    #: What would have refuted it.
+    refuted_by: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """``rows`` of cells below ``header``; ``note`` says what a row is, with units."""
+
+    note: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one part. ``agreed`` is the verdict if every claim holds."""
+
+    part: str
+    title: str
+    agreed: str
+    claims: Sequence[Claim]
+    tables: Sequence[Table]
+    #: Numbers of the tables and the figure, as JSON data.
+    data: Mapping[str, Any]
+    draw: Callable[[], Figure]
+    #: What was not looked at.
+    left_out: Sequence[str] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim holds."""
+        return all(claim.holds for claim in self.claims)
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        if self.holds:
+            return f"verdict: {self.agreed}"
+        failed = "; ".join(
+            f"{each.text} ({each.measured})" for each in self.claims if not each.holds
+        )
+        return f"verdict: refuted: {failed}"
+
+    def write(self, directory: Path) -> list[Path]:
+        """Write table, JSON and figure into ``directory``, replacing those of an earlier run."""
+        record = {
+            "part": self.part,
+            "verdict": self.verdict,
+            "holds": self.holds,
+            "claims": [vars(claim) for claim in self.claims],
+            "left_out": list(self.left_out),
+            **self.data,
+        }
+        text, numbers = directory / f"{self.part}.md", directory / f"{self.part}.json"
+        write_atomic(text, self.markdown())
+        write_atomic(numbers, dump_json(record))
+        return [text, numbers, *save(self.draw(), directory, self.part)]
+
+    def markdown(self) -> str:
+        """Claims, tables and verdict as one document."""
+        held = [
+            ("yes" if each.holds else "NO", each.text, each.measured, each.refuted_by)
+            for each in self.claims
+        ]
+        claims = Table("", ("holds", "claim", "measured", "refuted by"), held)
+        blocks = [f"# {self.title}", _markdown(claims)]
+        for table in self.tables:
+            blocks += [table.note, _markdown(table)]
+        if self.left_out:
+            blocks.append("Not looked at: " + "; ".join(self.left_out) + ".")
+        blocks += [f"![{self.title}]({self.part}.png)", self.verdict]
+        return "\n\n".join(blocks) + "\n"
+
+
+def _markdown(table: Table) -> str:
+    lines = [table.header, ["---"] * len(table.header), *table.rows]
+    # A bar would end the cell.
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines
+    )
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}"

@@ -1,0 +1,120 @@
+"""``python -m diagnose.run``: the investigation of a difference, rerun on the real code."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from diagnose import encoder, expectation
+from diagnose.findings import Finding
+from diagnose.sides import Sides, find_pythons
+from shared.errors import EXIT_NO, UserError, run_command
+from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
+from shared.protocol import REFERENCE_REMOTE
+from shared.provenance import REPO
+
+#: Below the repository; a directory for each part.
+DEFAULT_OUT = Path(".work") / "diagnose"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One instrument; ``run`` is given the sides and the command's options."""
+
+    summary: str
+    run: Callable[[Sides, argparse.Namespace], Finding]
+
+
+#: Name -> part, in the order in which an investigation goes.
+PARTS = {
+    "expectation": Part(
+        "both forms of the two-hot expectation against float64, on both sides (about a minute)",
+        lambda sides, _: expectation.run(sides),
+    ),
+    "encoder": Part(
+        "initial encoders of many seeds; the reference's parameters in Ajax (about a minute)",
+        lambda sides, options: encoder.run(sides, options.seeds, tiny=options.tiny),
+    ),
+}
+
+
+def main() -> int:
+    """Run the command; the exit status."""
+    options = parse()
+    check(options)
+    pythons = find_pythons({"reference": options.reference_python, "ajax": options.ajax_python})
+    # Obtained here, so that a clone is made once and said.
+    checkout = obtain_checkout(options.reference_checkout, options.reference_remote)
+    own = ("--ajax-root", str(options.ajax_root.resolve())) if options.ajax_root else ()
+    sides = Sides(pythons, {"reference": ("--checkout", str(checkout.root)), "ajax": own})
+    verdicts = []
+    for name in options.parts or PARTS:
+        began = monotonic()
+        finding = PARTS[name].run(sides, options)
+        for claim in finding.claims:
+            print(f"  {'yes' if claim.holds else 'NO '}  {claim.text}: {claim.measured}")
+        written = finding.write(options.out / name)
+        print(f"{name}: {monotonic() - began:.0f} s; " + ", ".join(map(_shown, written)))
+        print(f"{name}: {finding.verdict}", flush=True)
+        verdicts.append(finding.holds)
+    return 0 if all(verdicts) else EXIT_NO
+
+
+def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command's options."""
+    parts = "\n".join(f"  {name:12} {part.summary}" for name, part in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="nox -s diagnose --",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Rerun the investigation behind round 2 on the real code of both sides. Each "
+        f"part\nasks both environments and ends in a verdict; without names, all run:\n\n{parts}",
+        epilog="A part writes its table, JSON and figure to OUT/<part>/, in place of those of an\n"
+        "earlier run. Exit status 1: a claim was refuted.",
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=400,
+        metavar="N",
+        help=f"encoder: seeds a side, at least {encoder.FEWEST_SEEDS} (400)",
+    )
+    parser.add_argument("--tiny", action="store_true", help="encoder: tiny widths, to try it out")
+    parser.add_argument(
+        "--out", type=Path, default=REPO / DEFAULT_OUT, help=f"default: {DEFAULT_OUT}"
+    )
+    parser.add_argument("--reference-python", type=Path, metavar="PYTHON")
+    parser.add_argument(
+        "--ajax-python", type=Path, metavar="PYTHON", help="default: the pinned environments"
+    )
+    parser.add_argument(
+        "--reference-checkout",
+        type=Path,
+        metavar="DIR",
+        help=f"default: ${CHECKOUT_VARIABLE}, else cloned once into .work/",
+    )
+    parser.add_argument("--reference-remote", default=REFERENCE_REMOTE, metavar="URL")
+    parser.add_argument(
+        "--ajax-root", type=Path, metavar="DIR", help="ask DIR/src of an Ajax checkout"
+    )
+    return parser.parse_args(given)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise ``UserError`` for input that a part would stumble over minutes later."""
+    for name in options.parts:
+        if name not in PARTS:
+            raise UserError(f"no part is called {name!r}; choose from {', '.join(PARTS)}")
+    encoder.check_seeds(options.seeds, tiny=options.tiny)
+    if options.out.exists() and not options.out.is_dir():
+        raise UserError(f"--out {options.out}: is no directory; name another")
+
+
+def _shown(path: Path) -> str:
+    resolved = path.resolve()
+    return str(resolved.relative_to(REPO) if resolved.is_relative_to(REPO) else path)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,161 @@
+"""The command and its processes: with a stand-in for the probes, and once with the real sides."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diagnose import run
+from diagnose.figures import new_figure
+from diagnose.findings import Claim, Finding, Table
+from diagnose.run import Part
+from diagnose.sides import Sides, find_pythons
+from launch.environments import ensure
+from shared.errors import UserError
+from shared.obtain import obtain_checkout
+from tests.conftest import Command
+from tests.inside import ROOT, out_of_reach
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> Path:
+    """A Python whose probes double ``x``, or end as ``x`` says when it is negative."""
+    script = tmp_path / "probe.py"
+    script.write_text(
+        "import json, sys\n"
+        "import numpy as np\n"
+        "at = lambda name: sys.argv[sys.argv.index(name) + 1]\n"
+        "x = np.load(at('--inputs'))['x']\n"
+        "if x < 0:\n"
+        "    print('error: x is negative' if x > -3 else 'Killed', file=sys.stderr)\n"
+        "    sys.exit(int(-x))\n"
+        "np.savez(at('--output'), x=2 * x)\n"
+        "ran = {'module': sys.argv[2], 'options': sys.argv[3:5]}\n"
+        "open(at('--output').replace('.npz', '.json'), 'w').write(json.dumps(ran))\n"
+    )
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+@pytest.fixture
+def sides(probe: Path) -> Sides:
+    return Sides(
+        {"reference": probe, "ajax": probe}, {"reference": ("--tag",), "ajax": ("--other",)}
+    )
+
+
+def test_a_probe_is_given_arrays_and_answers_with_arrays(sides: Sides) -> None:
+    answer = sides.ask("reference", "name", {"x": np.asarray(21)})
+    assert answer.arrays == {"x": 42}
+    assert answer.ran == {"module": "ref_side.probe", "options": ["name", "--tag"]}
+    assert sides.ask("ajax", "name", {"x": np.asarray(1)}).ran["module"] == "ajax_side.probe"
+
+
+def test_a_probe_that_refuses_or_fails_is_one_line(sides: Sides) -> None:
+    with pytest.raises(UserError, match=r"^x is negative$"):
+        sides.ask("ajax", "name", {"x": np.asarray(-2)})
+    with pytest.raises(UserError, match="the name probe of ajax ended with exit status 9: Killed"):
+        sides.ask("ajax", "name", {"x": np.asarray(-9)})
+
+
+def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"--reference-python .*nothing: no such file"):
+        find_pythons({"reference": tmp_path / "nothing", "ajax": Path(sys.executable)})
+
+
+def finding(*, holds: bool) -> Finding:
+    return Finding(
+        *("made", "Made", "all is well"),
+        claims=[Claim("one and one is two", "1 | 1", holds, "three")],
+        tables=[Table("Numbers.", ("a", "b"), [("1", "2|3")])],
+        data={"numbers": [1, float("nan")]},
+        draw=lambda: new_figure(2, 2),
+    )
+
+
+@pytest.mark.usefixtures("reference")
+@pytest.mark.parametrize("holds", [True, False])
+def test_the_exit_status_is_the_verdict(
+    holds: bool, command: Command, probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "PARTS", {"made": Part("made", lambda *_: finding(holds=holds))})
+    out = tmp_path / "out"
+    pythons = ("--reference-python", probe, "--ajax-python", probe)
+    done = command(run.main, "made", "--out", out, *pythons)
+    assert done.status == (0 if holds else 1)
+    last = done.out.splitlines()[-1]
+    failed = "made: verdict: refuted: one and one is two (1 | 1)"
+    assert last == ("made: verdict: all is well" if holds else failed)
+    assert {path.name for path in (out / "made").iterdir()} == {
+        f"made.{kind}" for kind in ("md", "json", "png", "svg")
+    }
+    record = json.loads((out / "made" / "made.json").read_text())
+    assert record["holds"] is holds
+    assert record["numbers"] == [1, None]
+    assert r"| 1 | 2\|3 |" in (out / "made" / "made.md").read_text()
+
+
+def test_help_lists_every_part(command: Command) -> None:
+    assert command(run.main, "--help").status == 0
+    text = command(run.main, "--help").out
+    for name, part in run.PARTS.items():
+        assert f"  {name:12} {part.summary}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["encodr"], "no part is called 'encodr'; choose from expectation, encoder"),
+        (["--seeds", "199"], "--seeds 199: give at least 200"),
+        (["--out", __file__], "is no directory"),
+    ],
+)
+def test_input_that_cannot_work_is_refused_at_once(
+    arguments: list[str], reason: str, command: Command
+) -> None:
+    done = command(run.main, *arguments)
+    assert done.status == 2
+    assert reason in done.err
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+@pytest.mark.usefixtures("reference")
+def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
+    """Tiny widths: the same code, but for the encoder's figures, which are of its full width."""
+    try:
+        pythons = {side: ensure(side) for side in ("reference", "ajax")}
+    except UserError as error:
+        out_of_reach(str(error))
+    flags = [part for side, python in pythons.items() for part in (f"--{side}-python", python)]
+    places = ["--reference-checkout", obtain_checkout().root, "--out", tmp_path]
+    done = subprocess.run(
+        [sys.executable, "-m", "diagnose.run", "--tiny", "--seeds", "20", *flags, *places],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    records = {
+        name: json.loads((tmp_path / name / f"{name}.json").read_text()) for name in run.PARTS
+    }
+    expectation, encoder = records["expectation"], records["encoder"]
+    assert expectation["holds"], expectation["verdict"]
+    assert len(expectation["rows"]) == 2 * 2 * (2 * 21 + 3)
+    assert max(each["difference"] for each in encoder["outputs"]) < 1e-5
+    assert min(each["largest"] for each in encoder["outputs"] if each["parameters"] == "shaken") > 0
+    counts = encoder["parameters"]
+    assert counts["reference"] - counts["ajax"] == counts["unused"] == 2 * (16 + 1)
+    assert {side: each["jax"] for side, each in encoder["ran"].items()} == {
+        "reference": "0.4.26",
+        "ajax": "0.7.2",
+    }
+    assert done.returncode == (0 if encoder["holds"] else 1)
