@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,6 +40,16 @@ class Done:
 
 
 Command = Callable[..., Done]
+
+
+# A runner in the background, or under nohup, ignores these signals, and children inherit that: what
+# the tests start must obey them.
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(
+            _number,
+            signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL,
+        )
 
 
 @pytest.fixture
