@@ -268,7 +268,7 @@ def _elsewhere(rows: Sequence[Row]) -> list[Claim]:
             "a form that is exact there, or much worse",
         ),
         Claim(
-            "the literal form's noise comes from the mass of the outer bins: without it, 1e-5",
+            "the literal form's noise is that of the outer bins' mass: below 1e-5 without it",
             f"std with mass {number(max(row.outer_mass for row in tilted))}: "
             + _each(tilted, "error_std"),
             all(row.error_std < 1e-5 for row in tilted),

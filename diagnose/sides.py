@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 from shared.arrays import Arrays, read_arrays, write_arrays
@@ -104,15 +105,20 @@ def find_pythons(given: Mapping[Side, Path | None]) -> dict[Side, Path]:
 
 
 def _pinned(side: Side) -> Path:
-    done = subprocess.run(
-        [sys.executable, "-m", "launch.environments", side],
-        cwd=REPO,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        last = (done.stderr.splitlines() or ["no output"])[-1]
+    command = [sys.executable, "-m", "launch.environments", side]
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    last = "no output"
+    with subprocess.Popen(
+        command, cwd=REPO, env=environment, stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stderr:
+            last = line.strip() or last
+            # What it is building is shown at once, why it failed with our own error.
+            if not line.startswith("error: "):
+                print(line, end="", file=sys.stderr, flush=True)
+        printed = process.stdout.read().splitlines()
+    if process.returncode or not printed:
         raise UserError(last.removeprefix("error: "))
-    return Path(done.stdout.splitlines()[-1])
+    return Path(printed[-1])

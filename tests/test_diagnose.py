@@ -69,6 +69,25 @@ def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
         find_pythons({"reference": tmp_path / "nothing", "ajax": Path(sys.executable)})
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_building_an_environment_is_shown_and_its_failure_is_ours(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    builder = tmp_path / "builder"
+    end = "echo 'error: no index' >&2; exit 2" if fails else "echo /place/of/$3"
+    builder.write_text(f'#!/bin/sh\necho "installing $3" >&2\n{end}\n')
+    builder.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(builder))
+    if fails:
+        with pytest.raises(UserError, match=r"^no index$"):
+            find_pythons({})
+        assert capfd.readouterr().err == "installing reference\n"
+    else:
+        places = {side: Path(f"/place/of/{side}") for side in ("reference", "ajax")}
+        assert find_pythons({}) == places
+        assert capfd.readouterr().err == "installing reference\ninstalling ajax\n"
+
+
 def finding(*, holds: bool) -> Finding:
     return Finding(
         *("made", "Made", "all is well"),
