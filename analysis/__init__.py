@@ -4,3 +4,8 @@ A statistic is a pure function of records, a table is a pure function of statist
 commands (:mod:`analysis.compare`, :mod:`analysis.reproduce`, :mod:`analysis.manifest`) read and
 write files.
 """
+
+from shared.errors import quiet_interrupts
+
+# The commands' own imports take a second or two.
+quiet_interrupts()

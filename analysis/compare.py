@@ -8,12 +8,13 @@ from analysis.checks import ExpectedAjax
 from analysis.comparison import Comparison, Statistic
 from analysis.documents import Documents, of_pairs, of_study
 from analysis.formats import integers, interval, number, p_value
-from analysis.load import launches, source_of
+from analysis.load import launches
 from analysis.pairs import PAIRS, study_pairs
 from analysis.readings import read_round3
 from analysis.study import PINNED_AJAX, Request, Source, Study, study
 from analysis.tables import verdict
 from shared.errors import EXIT_NO, UserError, run_command
+from shared.launch_info import Launch
 from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
 from shared.provenance import git_state
 
@@ -62,7 +63,9 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: --root)")
     options.add_argument(
-        "--smoke", action="store_true", help="a smoke run: hold it against its own arguments"
+        "--smoke",
+        action="store_true",
+        help="a smoke run: hold it against its own arguments (known where launch_info.txt says so)",
     )
     options.add_argument("--seeds", type=int, nargs="+", metavar="S", help="compare these seeds")
     ajax = options.add_mutually_exclusive_group()
@@ -94,25 +97,26 @@ def request_of(options: argparse.Namespace) -> Request:
                 f"no directory for the {SIDE_LABEL[side]} side; give --root DIR, or {flag} DIR "
                 f"({flag} published for the published figures)"
             )
-    number = options.round or _launched_round(options.root) or 1
+    launched = _launched(options.root)
+    number = options.round or (launched and launched.number("round")) or 1
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or given["reference"] == given["ajax"]
     return Request(
         round_number=number,
         sources={side: Source.parse(value, number) for side, value in given.items() if value},
         rounds=dict.fromkeys(SIDES, number) if same_round else None,
-        smoke=options.smoke,
+        smoke=options.smoke or (launched is not None and launched.fields.get("smoke") == "yes"),
         seeds=_seeds(options),
         ajax=_expected(options),
     )
 
 
-def _launched_round(root: str | None) -> int | None:
-    """The round that the last start in ``root`` was of, if it says."""
+def _launched(root: str | None) -> Launch | None:
+    """The last start in ``root`` that says which of the rounds it was."""
     if root is None or not Path(root).is_dir():
         return None
-    numbers = [launch.number("round") for launch in launches(Path(root))]
-    return next((each for each in reversed(numbers) if each in ROUNDS), None)
+    found = [each for each in launches(Path(root)) if each.number("round") in ROUNDS]
+    return found[-1] if found else None
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
@@ -200,7 +204,7 @@ def status(result: Study, fail_on_difference: bool) -> int:
 
 def _write(documents: Documents, directory: Path) -> None:
     names = ", ".join(path.name for path in documents.write(directory))
-    print(f"wrote {names} in {source_of(directory)}")
+    print(f"wrote {names} in {directory}")
 
 
 def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
@@ -225,10 +229,11 @@ def main() -> int:
     options = parser().parse_args()
     if options.against and (options.round != 2 or not options.root):
         raise UserError("--against goes with --round 2 and --root, the directory of round 2")
+    request = None if options.against else request_of(options)
     directory = output_directory(options)
-    if options.against:
+    if request is None:
         return compare_pairs(options, directory)
-    result = study(request_of(options))
+    result = study(request)
     print("\n".join(report(result)))
     _write(of_study(result), directory)
     return status(result, options.fail_on_difference)

@@ -78,13 +78,15 @@ def main() -> int:
         draft.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{draft.out}: cannot be made ({error.strerror})") from None
+    # Started by a session, the round ends with it.
+    session = os.getppid() if asked.SESSION_VARIABLE in os.environ else None
     with RoundLock(draft.out) as lock:
         if options.detach and (pid := detach(RunLayout(draft.out).launch_log, lock.record)):
             announce_detached(draft, pid)
             return 0
         status = EXIT_BAD_INPUT
         try:
-            with StopSignals() as signals:
+            with StopSignals(None if options.detach else session) as signals:
                 status = run(options, prepared, lock, signals)
         finally:
             with suppress(UserError):

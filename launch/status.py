@@ -11,7 +11,7 @@ from launch.board import DRAW_EVERY_S, Screen, has_colour, is_live
 from launch.lock import inspect
 from launch.places import Places
 from launch.plan import Job, plan_round
-from launch.state import ENDED_BADLY, RoundState, round_state
+from launch.state import ENDED_BADLY, RoundState, State, round_state
 from launch.table import round_lines
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.launch_info import Launch, read_launches
@@ -36,7 +36,11 @@ def main() -> int:
             # Nothing is cut off where a file or a pipe takes it.
             print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
     code = state.launcher.exit_code if state.launcher is not None else None
-    bad = any(each.state in ENDED_BADLY for each in state.processes)
+    # A launcher that ended with 0 had seen every process finish.
+    bad = any(
+        each.state in ENDED_BADLY or (code == 0 and each.state is not State.FINISHED)
+        for each in state.processes
+    )
     return EXIT_NO if bad or code else 0
 
 
@@ -57,6 +61,8 @@ def read_round(root: Path) -> RoundState:
     Raises ``UserError`` where the directory holds no round that this project started.
     """
     path = RunLayout(root).launch_info
+    if not root.is_dir():
+        raise UserError(f"{root.absolute()}: no such directory; name that of a round with --root")
     if not path.is_file():
         raise UserError(f"{root}: holds no {path.name}; name the directory of a round with --root")
     launches = read_launches(path)

@@ -150,6 +150,7 @@ class _Supervisor:
 
     def _obey(self) -> None:
         """Pass stop signals on."""
+        self._signals.look()
         if not self._signals.count:
             return
         now = time.monotonic()

@@ -101,6 +101,9 @@ def _title(state: RoundState) -> str:
 
 def _activity(state: RoundState) -> str:
     words = launcher_words(state.launcher)
+    ended = state.launcher is not None and state.launcher.exit_code == 0
+    if ended and any(each.state is not State.FINISHED for each in state.processes):
+        return "ended well, but its files are not whole any more"
     active = any(each.state in (*RUNNING, State.WAITING) for each in state.processes)
     doing = "running" if active else "its processes have ended"
     return f"{doing}, {words}" if state.running else words

@@ -10,6 +10,7 @@ import errno
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from types import TracebackType
 from typing import NoReturn
 
 EXIT_NO = 1
@@ -22,7 +23,7 @@ _PLACE = "name another place"
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _PLACE),
-    **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG), _PLACE),
+    **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOENT), _PLACE),
 }
 
 
@@ -36,6 +37,18 @@ class NotLearningError(Exception):
 
 class RecordError(UserError):
     """A file of records that cannot be read; the message names the file and, if any, the line."""
+
+
+def quiet_interrupts() -> None:
+    """Ctrl-C while modules are still imported ends in one line too."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print("error: interrupted", file=sys.stderr)
+        else:
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = hook
 
 
 def run_command(main: Callable[[], int]) -> NoReturn:

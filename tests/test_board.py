@@ -115,7 +115,6 @@ def test_time_left_packs_what_waits_onto_what_runs() -> None:
     ("launcher", "words"),
     [
         (None, "no launcher on record"),
-        (Launcher(Fate.GONE, 7, None, 0), "ended, all is well"),
         (Launcher(Fate.GONE, 7, None, 1), "ended: not all is well"),
         (Launcher(Fate.GONE, 7, None, 130), "ended: stopped by SIGINT (exit code 130)"),
         (Launcher(Fate.GONE, 7), "BROKEN: its launcher (pid 7) was killed"),
@@ -127,6 +126,16 @@ def test_time_left_packs_what_waits_onto_what_runs() -> None:
 def test_what_is_known_of_the_launcher(launcher: Launcher | None, words: str) -> None:
     assert launcher_words(launcher) == words
     assert round_lines(state(launcher), 119)[0].text == f"round 3: {words}"
+
+
+def test_a_round_that_ended_well_and_lost_files_since() -> None:
+    lost = state(Launcher(Fate.GONE, 7, None, 0))
+    finished = [each for each in lost.processes if each.state is State.FINISHED]
+    whole = replace(lost, processes=tuple(finished))
+    assert round_lines(whole, 119)[0].text == "round 3: ended, all is well"
+    assert round_lines(lost, 119)[0].text == (
+        "round 3: ended well, but its files are not whole any more"
+    )
 
 
 # --- states from files ----------------------------------------------------------------------

@@ -358,7 +358,7 @@ def test_ajax_src_expects_the_checkouts_head(tmp_path: Path, smoke: Path, comman
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "no place to write"),
+        ((), "no directory for the Reference side"),
         (("--ref-root", "published", "--out", "{tmp}"), "no directory for the Ajax side"),
         (("--ajax-root", "published", "--out", "{tmp}"), "no directory for the Reference side"),
         (("--ref-root", "published", "--ajax-root", "published"), "give --out"),
