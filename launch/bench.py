@@ -104,10 +104,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "cores.",
     )
     parser.add_argument(
-        "--ticks", type=int, default=3, metavar="N", help="ticks of 8 updates per figure (3)"
+        "--ticks", type=int, default=2, metavar="N", help="ticks of 8 updates per figure (2)"
     )
     parser.add_argument(
-        "--pairs", type=int, default=16, metavar="N", help="pairs of blocks per ratio (16)"
+        "--pairs", type=int, default=12, metavar="N", help="pairs of blocks per ratio (12)"
     )
     parser.add_argument(
         "--settings",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from launch.lab import Lab, Variant
 from launch.probe import Probe, update_seconds
-from launch.ratio import Ratio, median_ratio
+from launch.ratio import CONFIDENCE, Ratio, median_ratio
 from shared.protocol import Side
 
 Say = Callable[[str], None]
@@ -79,8 +79,9 @@ class Finding:
 
     @property
     def gains(self) -> bool:
-        """Whether it is safe, and surely worth a default."""
-        return self.same and self.ratio.high < WORTHWHILE
+        """Whether it is safe, and surely worth a default; few pairs are not sure of anything."""
+        sure = self.ratio.confidence >= CONFIDENCE and self.ratio.high < WORTHWHILE
+        return self.same and sure
 
     def __str__(self) -> str:
         numbers = "same numbers" if self.same else "OTHER NUMBERS: not safe"

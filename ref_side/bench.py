@@ -129,7 +129,8 @@ def digest(agent: Any) -> str:
     blank = agent._dummy_batch(agent.spaces, sizes)
     data = put({name: made_up(rng, value) for name, value in sorted(blank.items())})
     seeds = put([rng.integers(0, 2**32 - 1, 2, np.uint32) for _ in range(DIGEST_UPDATES)])
-    params = {name: value.copy() for name, value in agent.params.items()}
+    # A copy: updating gives the buffers away. The optimiser's entries are trees.
+    params = jax.tree.map(lambda value: value.copy(), dict(agent.params))
     carry = agent._init_train(params, seeds[0], sizes[0])
     for seed in seeds:
         kept = {name: value for name, value in params.items() if name in agent.policy_keys}
@@ -137,7 +138,8 @@ def digest(agent: Any) -> str:
         params, _, carry, _ = agent._train(kept, given, data, carry, seed)
     found = hashlib.sha256()
     for name, value in sorted(params.items()):
-        found.update(name.encode() + np.asarray(value).tobytes())
+        for leaf in jax.tree.leaves(value):
+            found.update(name.encode() + np.asarray(leaf).tobytes())
     return found.hexdigest()
 
 

@@ -363,6 +363,8 @@ def test_nothing_is_recommended_without_a_sure_gain() -> None:
     surely = median_ratio([0.9] * 6)
     assert "the default stays" in conclusion([Finding("ajax", "own-core", surely, same=False)])
     assert conclusion([Finding("ajax", "own-core", surely, same=True)]).endswith("own-core")
+    few = median_ratio([0.9] * 5)
+    assert "the default stays" in conclusion([Finding("ajax", "own-core", few, same=True)])
 
 
 def test_digests_agree_as_far_as_both_go() -> None:
