@@ -353,3 +353,13 @@ def test_a_foreground_command_is_stopped_by_the_same_signals(
         assert run_foreground(command, os.environ, tmp_path, signals) == 4
         command = [sys.executable, "-c", SLEEPER, str(note)]
         assert run_foreground(command, os.environ, tmp_path, signals) == 143
+
+
+def test_the_end_of_the_session_counts_as_one_sigterm() -> None:
+    with StopSignals(os.getppid()) as alive:
+        alive.look()
+    assert (alive.count, alive.first) == (0, None)
+    with StopSignals(os.getpid()) as orphaned:  # nobody is its own parent
+        orphaned.look()
+        orphaned.look()
+    assert (orphaned.count, orphaned.first) == (1, signal.SIGTERM)
