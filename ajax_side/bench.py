@@ -5,9 +5,8 @@ two ticks.
 """
 
 import argparse
-import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +33,37 @@ def main() -> int:
     from ajax_side import observers, training
 
     plan = training.Plan(tuple(options.seeds), ROWS, EVERY, EPISODES, options.tiny)
-    sums: list[int] = []
-    pace = Pace(replies, skip=SKIPPED_TICKS, report=functools.partial(report, sums))
+    sums = Sums()
+    pace = Pace(replies, skip=SKIPPED_TICKS, report=sums.report)
     observers.observe(lambda *_: None, lambda rows: pace.tick(rows // N_ENVS), stored=False)
     if options.digest:
-        add_sums(sums.append)
+        add_sums(sums)
     agent = training.build_agent(plan)
     training.train(agent, plan, agent._ring_rows(plan.rows))
     return 0
 
 
-def report(sums: list[int]) -> Mapping[str, Any]:
-    """The parameters' sums at every tick so far, one per seed, as the digest."""
-    return {"digest": " ".join(map(str, sums)) or None}
+class Sums:
+    """A number for every tick that the parameters of all seeds decide, whoever reports first."""
+
+    def __init__(self) -> None:
+        self._totals: dict[int, int] = {}
+
+    def add(self, tick: Any, number: Any) -> None:
+        """Take in one seed's number at the start of ``tick``."""
+        key = int(tick)
+        self._totals[key] = (self._totals.get(key, 0) + int(number)) % 2**32
+
+    def report(self) -> Mapping[str, Any]:
+        """The digest: the numbers in the order of the ticks; the last may lack a seed yet."""
+        numbers = [str(total) for _, total in sorted(self._totals.items())[:-1]]
+        return {"digest": " ".join(numbers) or None}
 
 
-def add_sums(report: Callable[[int], None]) -> None:
-    """Have ``report`` called at the start of every tick with a number that the parameters decide.
+def add_sums(sums: Sums) -> None:
+    """Have ``sums`` told at the start of every tick what the parameters are.
 
-    It is the sum of their bits as whole numbers, modulo 2**32: in any order the same.
+    A seed's number is the sum of their bits as whole numbers, modulo 2**32: in any order the same.
     """
     import jax
     from jax import numpy as jnp
@@ -61,10 +72,14 @@ def add_sums(report: Callable[[int], None]) -> None:
     stock = module.collect
 
     def observed(agent_state: Any, tick: Any, **options: Any) -> Any:
-        states = (agent_state.world_model_state, agent_state.actor_state, agent_state.critic_state)
+        states = (
+            agent_state.world_model_state,
+            agent_state.actor_state,
+            agent_state.critic_state,
+        )
         leaves = jax.tree.leaves([each.params for each in states])
         bits = [jax.lax.bitcast_convert_type(each, jnp.int32).sum() for each in leaves]
-        jax.debug.callback(lambda number: report(int(number)), sum(bits))
+        jax.debug.callback(sums.add, tick, sum(bits))
         return stock(agent_state, tick, **options)
 
     module.collect = observed  # type: ignore[attr-defined]

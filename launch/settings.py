@@ -40,6 +40,7 @@ _MEMORY = "where memory comes from, not what is computed"
 _THREADS = "how many threads share an operation; a sum split otherwise may round otherwise"
 
 SETTINGS: dict[str, Setting] = {
+    "again": Setting("the default once more: what the comparison itself makes of no difference"),
     "own-core": Setting(f"a core for each process: {_THREADS}", own_core=True),
     "eigen-single": Setting(
         f"matrix products in one thread: {_THREADS}",

@@ -374,8 +374,14 @@ def test_digests_agree_as_far_as_both_go() -> None:
 
 
 def test_every_setting_says_why() -> None:
-    for setting in SETTINGS.values():
-        assert setting.env or setting.xla_flags or setting.own_core or setting.preload
+    for name, setting in SETTINGS.items():
+        assert (
+            name == "again"
+            or setting.env
+            or setting.xla_flags
+            or setting.own_core
+            or setting.preload
+        )
         assert len(setting.why) > 20
 
 
