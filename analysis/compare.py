@@ -105,7 +105,7 @@ def request_of(options: argparse.Namespace) -> Request:
         round_number=number,
         sources={side: Source.parse(value, number) for side, value in given.items() if value},
         rounds=dict.fromkeys(SIDES, number) if same_round else None,
-        smoke=options.smoke or (launched is not None and launched.fields.get("smoke") == "yes"),
+        smoke=options.smoke or (launched is not None and _is_smoke(launched)),
         seeds=_seeds(options),
         ajax=_expected(options),
     )
@@ -117,6 +117,12 @@ def _launched(root: str | None) -> Launch | None:
         return None
     found = [each for each in launches(Path(root)) if each.number("round") in ROUNDS]
     return found[-1] if found else None
+
+
+def _is_smoke(launch: Launch) -> bool:
+    """Whether the start says that it was a smoke, of a smoke's size."""
+    sizes = {each.smoke().rows for each in ROUNDS.values()}
+    return launch.fields.get("smoke") == "yes" and launch.number("rows") in sizes
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
