@@ -106,6 +106,12 @@ def round_3(session: nox.Session) -> None:
     run_round(session, "--round", "3")
 
 
+@nox.session(name="round-4", tags=["rounds"])
+def round_4(session: nox.Session) -> None:
+    """Run round 4, short, both forms of the expectation one after the other (3 to 5 hours)."""
+    run_round(session, "--round", "4")
+
+
 @nox.session(tags=["rounds"])
 def status(session: nox.Session) -> None:
     """Show how a round stands, from its files alone: -- --root DIR, --watch to follow it."""

@@ -8,7 +8,7 @@ from analysis.checks import ExpectedAjax
 from analysis.comparison import Comparison, Statistic
 from analysis.documents import Documents, of_pairs, of_study
 from analysis.formats import integers, interval, number, p_value
-from analysis.load import launches
+from analysis.load import round_launch
 from analysis.pairs import PAIRS, study_pairs
 from analysis.readings import read_round3
 from analysis.study import PINNED_AJAX, Request, Source, Study, study
@@ -45,8 +45,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--round",
-        type=int,
-        choices=sorted(ROUNDS),
+        choices=ROUNDS,
         help="the round (default: the one that launch_info.txt of --root names, else 1)",
     )
     options.add_argument("--root", metavar="DIR", help="directory of a run with both sides")
@@ -97,26 +96,18 @@ def request_of(options: argparse.Namespace) -> Request:
                 f"no directory for the {SIDE_LABEL[side]} side; give --root DIR, or {flag} DIR "
                 f"({flag} published for the published figures)"
             )
-    launched = _launched(options.root)
-    number = options.round or (launched and launched.number("round")) or 1
+    launched = round_launch(Path(options.root)) if options.root is not None else None
+    name = options.round or (launched and launched.fields["round"]) or "1"
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or given["reference"] == given["ajax"]
     return Request(
-        round_number=number,
-        sources={side: Source.parse(value, number) for side, value in given.items() if value},
-        rounds=dict.fromkeys(SIDES, number) if same_round else None,
+        round_name=name,
+        sources={side: Source.parse(value, name) for side, value in given.items() if value},
+        rounds=dict.fromkeys(SIDES, name) if same_round else None,
         smoke=options.smoke or (launched is not None and _is_smoke(launched)),
         seeds=_seeds(options),
         ajax=_expected(options),
     )
-
-
-def _launched(root: str | None) -> Launch | None:
-    """The last start in ``root`` that says which of the rounds it was."""
-    if root is None or not Path(root).is_dir():
-        return None
-    found = [each for each in launches(Path(root)) if each.number("round") in ROUNDS]
-    return found[-1] if found else None
 
 
 def _is_smoke(launch: Launch) -> bool:
@@ -144,10 +135,10 @@ def _expected(options: argparse.Namespace) -> ExpectedAjax:
 def output_directory(options: argparse.Namespace) -> Path:
     """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
     roots = {root for root in (options.ref_root, options.ajax_root) if root}
-    directories = [root for root in roots if Source.parse(root, options.round or 1).directory]
+    directories = [root for root in roots if Source.parse(root, options.round or "1").directory]
     chosen = options.out or options.root or (directories[0] if len(directories) == 1 else None)
     if chosen is None or (
-        not options.out and Source.parse(str(chosen), options.round or 1).directory is None
+        not options.out and Source.parse(str(chosen), options.round or "1").directory is None
     ):
         raise UserError("two sources and no place to write; give --out DIR")
     path = Path(chosen)
@@ -216,8 +207,8 @@ def _write(documents: Documents, directory: Path) -> None:
 def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
     """Round 2's pairs E and R with round 1 in ``--against``, and their reading."""
     sources = {
-        1: Source.parse(options.against, 1),
-        2: Source.parse(options.root, 2),
+        1: Source.parse(options.against, "1"),
+        2: Source.parse(options.root, "2"),
     }
     base = Request(2, {}, options.smoke, _seeds(options), _expected(options))
     studies = study_pairs(base, sources)
@@ -233,7 +224,7 @@ def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
 def main() -> int:
     """Run the command; the exit status."""
     options = parser().parse_args()
-    if options.against and (options.round != 2 or not options.root):
+    if options.against and (options.round != "2" or not options.root):
         raise UserError("--against goes with --round 2 and --root, the directory of round 2")
     request = None if options.against else request_of(options)
     directory = output_directory(options)

@@ -17,7 +17,7 @@ from shared.layout import (
     REFERENCE_ARGUMENTS,
     RunLayout,
 )
-from shared.protocol import SIDE_LABEL, Side
+from shared.protocol import ROUNDS, SIDE_LABEL, Side
 from shared.provenance import REPO, Roots
 from shared.records import Checkpoint, Episode, Evaluation, Record, read_checkpoints, read_rows
 
@@ -54,6 +54,12 @@ def launches(root: Path) -> tuple[Launch, ...]:
     """The starts recorded in ``launch_info.txt``; none where there is no such file."""
     path = RunLayout(root).launch_info
     return read_launches(path) if path.exists() else ()
+
+
+def round_launch(root: Path) -> Launch | None:
+    """The last start in ``root`` that says which of the rounds it was."""
+    found = [each for each in launches(root) if each.fields.get("round") in ROUNDS]
+    return found[-1] if found else None
 
 
 def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideData:

@@ -22,7 +22,7 @@ NAME = "MANIFEST.jsonl"
 FORMAT = 1
 #: Names of the tables, and of the numbers behind the figures.
 _DERIVED = {
-    *(name for number in ROUNDS for name in file_names(number)),
+    *(name for each in ROUNDS.values() for name in file_names(each.number)),
     "reading.md",
     "reading.json",
     "figures.json",

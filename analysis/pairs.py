@@ -21,9 +21,9 @@ def pair_requests(base: Request, sources: dict[int, Source]) -> dict[str, Reques
     return {
         name: replace(
             base,
-            round_number=pairing.round_number,
+            round_name=str(pairing.round_number),
             sources={side: sources[number] for side, number in pairing.rounds.items()},
-            rounds=pairing.rounds,
+            rounds=pairing.round_names,
         )
         for name, pairing in pairings.items()
     }

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import RecordError, UserError
 from shared.files import read_jsonl
-from shared.protocol import PAIRINGS, ROUNDS, SIDES, Side, updates
+from shared.protocol import PAIRINGS, SIDES, Side, updates
 from shared.provenance import REPO
 from shared.records import Evaluation
 
@@ -55,7 +55,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def load_round(number: int, directory: Path = DIRECTORY) -> PublishedRound:
     """The published figures of one round. Raises :class:`UserError` for a round without any."""
     path = directory / f"round{number}.jsonl"
-    if number not in ROUNDS or not path.exists():
+    if not path.exists():
         raise UserError(f"round {number} has no published figures; published are 1, 2 and 3")
     header: dict[str, Any] = {}
     timing: dict[Side, list[dict[str, Any]]] = {side: [] for side in SIDES}

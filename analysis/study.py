@@ -17,10 +17,13 @@ from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError
 from shared.launch_info import Revision
 from shared.layout import RunLayout
+from shared.preregistration import KEY as REGISTRATION
+from shared.preregistration import registration_line
 from shared.protocol import (
     AJAX_PUBLISHED_COMMIT,
     AJAX_RELEASE,
     PAIRINGS,
+    PUBLISHED_ROUNDS,
     REFERENCE_COMMIT,
     ROUNDS,
     SIDE_KEY,
@@ -39,6 +42,12 @@ TITLES: dict[tuple[str, str], str] = {
 }
 
 
+#: Name of a round's part -> the same; its arms alone could be a pair's.
+PART_TITLES: dict[str, str] = {
+    "4-literal": "Round 4: the literal expectation on both sides",
+    "4-exact": "Round 4: the exact expectation on both sides",
+}
+
 #: The Ajax that must have run unless the user names another: the pinned release, unchanged.
 PINNED_AJAX = ExpectedAjax(version=AJAX_RELEASE, digest=AJAX_RELEASE_DIGEST)
 
@@ -51,27 +60,31 @@ class Source:
     published_round: int | None = None
 
     @classmethod
-    def parse(cls, text: str, default_round: int) -> "Source":
+    def parse(cls, text: str, round_name: str) -> "Source":
         """``published`` (of the round compared), ``published:N``, or a directory."""
         word, _, number = text.partition(":")
         if word != "published":
             return cls(directory=Path(text))
-        if number and number not in map(str, ROUNDS):
-            raise UserError(f"{text}: write 'published' or 'published:N'; published are 1, 2 and 3")
-        return cls(published_round=int(number or default_round))
+        if (chosen := number or round_name) not in PUBLISHED_ROUNDS:
+            raise UserError(
+                f"{text}: there are no published figures of round {chosen}; write 'published:N' "
+                "with 1, 2 or 3"
+            )
+        return cls(published_round=int(chosen))
 
 
 @dataclass(frozen=True)
 class Request:
     """What to compare. ``seeds`` None takes the round's, or a smoke run's own."""
 
-    round_number: int
+    #: As ``--round`` takes it.
+    round_name: str
     sources: dict[Side, Source]
     smoke: bool = False
     seeds: tuple[int, ...] | None = None
     ajax: ExpectedAjax = PINNED_AJAX
     #: The round whose arm each side must have run; None for a cross pair of the user's own.
-    rounds: Mapping[Side, int] | None = None
+    rounds: Mapping[Side, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ class Study:
 
 def study(request: Request) -> Study:
     """Load both sides and compute everything. Raises :class:`UserError` for bad input."""
-    chosen = ROUNDS[request.round_number]
+    chosen = ROUNDS[request.round_name]
     chosen = chosen.smoke() if request.smoke else chosen
     directories = {source.directory for source in request.sources.values() if source.directory}
     for directory in directories:
@@ -99,9 +112,8 @@ def study(request: Request) -> Study:
     sides = {side: _load(request, side, sizes[side]) for side in SIDES}
     if not any(data.seeds for data in sides.values()):
         raise UserError(f"{request.sources['reference'].directory}: no side has records there")
-    title = TITLES.get(
-        (sides["reference"].arm or "", sides["ajax"].arm or ""), f"Round {chosen.number}"
-    )
+    arms = sides["reference"].arm or "", sides["ajax"].arm or ""
+    title = PART_TITLES.get(chosen.name) or TITLES.get(arms, f"Round {chosen.name}")
     shared_sizes = sizes["reference" if sides["reference"].seeds else "ajax"]
     comparison = compare_sides(
         f"{title} (smoke)" if request.smoke else title,
@@ -113,6 +125,7 @@ def study(request: Request) -> Study:
     )
     checks: list[Check] = list(_size_checks(sizes, sides, chosen, request.smoke))
     checks += _arm_checks(request, sides)
+    checks += _registration_checks(chosen, directories)
     audits: dict[int, S2Audit] = {}
     for side, data in sides.items():
         found, side_audits = _side_checks(request, data, sizes[side])
@@ -126,7 +139,7 @@ def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
     source = request.sources[side]
     default = Sizes(chosen.seeds, chosen.rows, chosen.every, chosen.episodes, chosen.tiny)
     if source.directory is None:
-        published = ROUNDS[source.published_round or chosen.number]
+        published = ROUNDS[str(source.published_round or chosen.number)]
         sizes = Sizes(published.seeds, published.rows, published.every, published.episodes, False)
     else:
         own = _own_arguments(source.directory, side)
@@ -159,7 +172,7 @@ def _load(request: Request, side: Side, sizes: Sizes) -> SideData:
     source = request.sources[side]
     if source.directory is not None:
         return load_side(source.directory, side, sizes.seeds, sizes.every)
-    data = published_side(side, source.published_round or request.round_number)
+    data = published_side(side, _published_round(request, source))
     kept = tuple(each for each in data.seeds if each.seed in sizes.seeds)
     absent = sorted(set(sizes.seeds) - set(data.seed_numbers))
     if absent:
@@ -203,14 +216,25 @@ def _size_checks(
 
 def _arm_checks(request: Request, sides: dict[Side, SideData]) -> Iterator[Check]:
     """Each side must have run its round's arm; older records only say whether it was patched."""
-    for side, number in (request.rounds or {}).items():
-        data, wanted = sides[side], ROUNDS[number].arm(side)
+    for side, name in (request.rounds or {}).items():
+        data, wanted = sides[side], ROUNDS[name].arm(side)
         if not data.seeds:
             continue
         found = data.arm or "unknown"
         right = wanted.patched if found == PATCHED else found == wanted.name
-        detail = found if right else f"{found}, round {number} has {wanted.name}"
+        detail = found if right else f"{found}, round {name} has {wanted.name}"
         yield Check(f"{SIDE_KEY[side]} arm", right, detail)
+
+
+def _registration_checks(chosen: Round, directories: set[Path]) -> Iterator[Check]:
+    """What was fixed before the runs must be what is fixed now."""
+    now = registration_line(chosen.preregistration)
+    for directory in sorted(directories):
+        found = {each.fields[REGISTRATION] for each in launches(directory)
+                 if REGISTRATION in each.fields}  # fmt: skip
+        if found:
+            yield Check(REGISTRATION, found == {now}, f"{'; '.join(sorted(found))}"
+                        f"{'' if found == {now} else f', now it is {now}'}")  # fmt: skip
 
 
 def _side_checks(
@@ -219,13 +243,18 @@ def _side_checks(
     checks = list(record_checks(data, sizes))
     source = request.sources[data.side]
     if source.directory is None:
-        audits = _published_audits(data, source.published_round or request.round_number)
-        checks += _published_checks(data, source.published_round or request.round_number)
+        number = _published_round(request, source)
+        audits = _published_audits(data, number)
+        checks += _published_checks(data, number)
         return checks + [audit_check(seed, audit) for seed, audit in audits.items()], audits
     evidence: Evidence = gather(source.directory, data)
     if data.side == "reference":
         return checks + list(reference_checks(evidence, sizes)), {}
     return checks + list(ajax_checks(evidence, sizes, request.ajax)), s2_audit(evidence)
+
+
+def _published_round(request: Request, source: Source) -> int:
+    return source.published_round or ROUNDS[request.round_name].number
 
 
 def _published_checks(data: SideData, number: int) -> Iterator[Check]:

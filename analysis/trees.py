@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.checks import ExpectedAjax
+from analysis.load import round_launch
 from analysis.outputs import file_names
 from analysis.study import Request, Source, Study, study
 from shared.files import read_json_object
@@ -39,10 +40,10 @@ def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
             lacking.append(f"{directory}: {names} holds no raw records (ref_s<S>/, ajax/s<S>/)")
             continue
         request = Request(
-            pairing.round_number,
+            str(pairing.round_number),
             found,
             ajax=ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT),
-            rounds=pairing.rounds,
+            rounds=pairing.round_names,
         )
         targets.append(Target(pairing.directory, directory, request))
     return targets + _other_targets(root, {target.directory for target in targets}), lacking
@@ -58,15 +59,21 @@ def _source(root: Path, number: int, own: bool) -> Source | None:
 def _other_targets(root: Path, known: set[Path]) -> list[Target]:
     """Directories of runs anywhere below ``root`` that hold their own tables."""
     targets = []
-    for kind in ROUNDS:
-        for path in sorted(root.rglob(file_names(kind)[1])):
+    kinds = {file_names(each.number)[1]: each.name for each in reversed(ROUNDS.values())}
+    for file, kind in kinds.items():
+        for path in sorted(root.rglob(file)):
             directory = path.parent
             if directory in known or not any(RunLayout(directory).seeds(side) for side in SIDES):
                 continue
             known.add(directory)
-            recorded = read_json_object(path)
+            launch, smoke = round_launch(directory), bool(read_json_object(path).get("smoke"))
             sources: dict[Side, Source] = {side: Source(directory=directory) for side in SIDES}
-            request = Request(kind, sources, smoke=bool(recorded.get("smoke")))
+            if launch is None:
+                request = Request(kind, sources, smoke=smoke)
+            else:
+                started = launch.fields["round"]
+                rounds = dict.fromkeys(SIDES, started)
+                request = Request(started, sources, smoke=smoke, rounds=rounds)
             name = directory.relative_to(root).as_posix()
             targets.append(Target(name, directory, request))
     return targets

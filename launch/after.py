@@ -47,7 +47,7 @@ def comparisons(chosen: Round, places: Places, *, other_seeds: bool) -> tuple[Co
 
     ``other_seeds`` says that the seeds are not the protocol's, so that the analysis is told them.
     """
-    options = ["--round", str(chosen.number), "--root", str(places.out)]
+    options = ["--round", chosen.name, "--root", str(places.out)]
     if chosen.tiny:
         options.append("--smoke")
     if other_seeds:

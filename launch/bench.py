@@ -60,7 +60,7 @@ def main() -> int:
 def prepare(options: argparse.Namespace) -> Places:
     """Make sure of the environments and of the checkout; where everything is."""
     asked = Options(
-        round=1,
+        round="1",
         reference_checkout=options.reference_checkout,
         ajax_root=options.ajax_root,
     )

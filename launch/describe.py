@@ -25,7 +25,7 @@ def describe_plan(plan: Plan, limit: int) -> str:
 def describe_round(plan: Plan) -> Iterator[str]:
     """What the round asks, its arms and its sizes; and how it departs from the protocol."""
     chosen = plan.round
-    yield f"round {chosen.number}{' (smoke)' if chosen.tiny else ''}: {chosen.question}"
+    yield f"round {chosen.name}{' (smoke)' if chosen.tiny else ''}: {chosen.question}"
     for side in plan.sides:
         arm = chosen.arm(side)
         yield f"  {side}: arm {arm.name}, {arm.summary}"

@@ -118,7 +118,7 @@ def rounds_table(plans: Sequence[Plan], bench: Bench) -> str:
         times = [wall_time(planned, limit, bench) for limit in limits]
         best = times.index(min(times))
         cells = [f"{duration(each)}{' *' if n == best else ''}" for n, each in enumerate(times)]
-        name = f"round {plan.round.number}{' (smoke)' if plan.round.tiny else ''}"
+        name = f"round {plan.round.name}{' (smoke)' if plan.round.tiny else ''}"
         lines.append([name, *cells, megabytes(memory(plan.jobs, best + 1, bench))])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(

@@ -10,8 +10,11 @@ from pathlib import Path
 from launch.places import Places
 from launch.plan import XLA_FLAGS_VARIABLE, Plan
 from launch.preflight import PythonFacts
+from launch.registration import is_governed
 from shared.errors import UserError
 from shared.launch_info import PROJECT, Revision
+from shared.preregistration import KEY as REGISTRATION
+from shared.preregistration import registration_line
 from shared.protocol import REFERENCE_COMMIT, Side
 from shared.provenance import REPO, git, git_state, system
 
@@ -36,7 +39,7 @@ def launch_fields(
         "launched": moment.strftime("%Y-%m-%d %H:%M:%S %z"),
         "system": system(),
         "load averages": load_averages(),
-        "round": str(chosen.number),
+        "round": chosen.name,
         "smoke": "yes" if chosen.tiny else "no",
         "sides": " ".join(plan.sides),
     }
@@ -49,6 +52,7 @@ def launch_fields(
         "episodes": str(chosen.episodes),
         "seeds": " ".join(map(str, chosen.seeds)),
         "departs from the protocol": "; ".join(plan.departures) or "no",
+        **({REGISTRATION: registration_line(chosen.preregistration)} if is_governed(plan) else {}),
         "jobs": str(limit),
         "compile cache": "on" if plan.compile_cache else "off",
     }

@@ -12,7 +12,7 @@ from launch.programs import SideCache
 from shared.protocol import ROUNDS, SIDES, Side
 
 #: Rounds 1 and 2 have the sizes that Ajax's probe is compiled for.
-ROUND = 1
+ROUND = "1"
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,20 @@ from launch.plan import XLA_FLAGS_VARIABLE
 from launch.progress import LINE_EVERY_S
 from shared.errors import UserError
 from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT
-from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SIDES, Round
+from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SERIES, SIDES, Round
 from shared.provenance import ELSEWHERE, REPO, Roots
 
 AJAX_VARIABLE = "AJAX_SRC"
 #: With which a session of the noxfile says its name, and which option each session gives itself.
 SESSION_VARIABLE = "COMPARISON_SESSION"
-GIVEN = {"smoke": "--smoke", **{f"round-{number}": "--round" for number in ROUNDS}}
+GIVEN = {"smoke": "--smoke", **{f"round-{each.number}": "--round" for each in ROUNDS.values()}}
 
 
 @dataclass(frozen=True)
 class Options:
     """The command's options, each named and defaulting as on the command line."""
 
-    round: int
+    round: str
     smoke: bool = False
     side: str | None = None
     seeds: list[int] | None = None
@@ -50,6 +50,20 @@ class Options:
 def parse(arguments: Sequence[str] | None = None) -> Options:
     """Read the command line (default: the process's own). Argparse exits 2 on a bad one."""
     return Options(**vars(_parser().parse_args(arguments)))
+
+
+def series(options: Options) -> list[Options]:
+    """The options of each round that is run; of a series each in a directory of its own."""
+    if options.round not in SERIES:
+        return [options]
+    return [
+        replace(
+            options,
+            round=name,
+            out=None if options.out is None else options.out / ROUNDS[name].part,
+        )
+        for name in SERIES[options.round]
+    ]
 
 
 def usable_cores() -> int:
@@ -134,14 +148,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
-    questions = "; ".join(f"{each.number}: {each.question}" for each in ROUNDS.values())
-    texts = {"--round": questions, "--smoke": "minutes instead of hours: tiny widths"}
+    questions = "; ".join(f"{each.name}: {each.question}" for each in ROUNDS.values())
+    several = "".join(f"; {name}: {' and '.join(parts)}" for name, parts in SERIES.items())
+    texts = {"--round": f"{questions}{several}", "--smoke": "minutes instead of hours: tiny widths"}
     if session in GIVEN:
         texts[GIVEN[session]] = argparse.SUPPRESS
     # A session that does not name its round in its own name has a default for it.
     required = session is None
     group.add_argument(
-        "--round", type=int, choices=ROUNDS, required=required, help=texts["--round"]
+        "--round", choices=[*ROUNDS, *SERIES], required=required, help=texts["--round"]
     )
     group.add_argument("--smoke", action="store_true", help=texts["--smoke"])
     group.add_argument(

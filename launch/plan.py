@@ -127,7 +127,7 @@ def plan_round(
 
 def standard(chosen: Round) -> Round:
     """The protocol's round, or its smoke, that ``chosen`` was made from."""
-    published = ROUNDS[chosen.number]
+    published = ROUNDS[chosen.name]
     return published.smoke() if chosen.tiny else published
 
 

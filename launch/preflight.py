@@ -122,7 +122,7 @@ def identity_fields(plan: Plan) -> Mapping[str, str]:
     """Fields of ``launch_info.txt`` that two starts into one directory must share."""
     chosen = plan.round
     return {
-        "round": str(chosen.number),
+        "round": chosen.name,
         "smoke": "yes" if chosen.tiny else "no",
         "rows": str(chosen.rows),
         "every": str(chosen.every),

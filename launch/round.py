@@ -23,6 +23,7 @@ from launch.plan import XLA_FLAGS_VARIABLE, Plan, child_environment, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
 from launch.processes import describe_exit
 from launch.progress import PlainLines
+from launch.registration import check_registered
 from launch.resume import (
     check_same_sides,
     find_orphans,
@@ -57,7 +58,26 @@ class Prepared:
 
 def main() -> int:
     """Run the command; the exit status."""
-    options = asked.parse()
+    status = 0
+    asked_for = asked.series(asked.parse())
+    if len(asked_for) > 1 and not asked_for[0].dry_run:
+        for options in asked_for:  # what cannot be started at all is said before hours are spent
+            check_start(make_plan(options, places(options)))
+    for number, options in enumerate(asked_for):
+        began = start(options, detached=number > 0 and options.detach)
+        if began is None:
+            break
+        status = max(status, began)
+        if status not in (0, EXIT_NO):  # stopped by its user, or bad input
+            break
+    return status
+
+
+def start(options: Options, *, detached: bool) -> int | None:
+    """Run one round; its exit status, ``None`` where a detached launcher goes on with it.
+
+    ``detached`` says that this launcher has left the terminal already.
+    """
     found = places(options)
     draft = make_plan(options, found)
     limit = options.jobs or asked.usable_cores()
@@ -81,9 +101,13 @@ def main() -> int:
     # Started by a session, the round ends with it.
     session = os.getppid() if asked.SESSION_VARIABLE in os.environ else None
     with RoundLock(draft.out) as lock:
-        if options.detach and (pid := detach(RunLayout(draft.out).launch_log, lock.record)):
+        if (
+            options.detach
+            and not detached
+            and (pid := detach(RunLayout(draft.out).launch_log, lock.record))
+        ):
             announce_detached(draft, pid)
-            return 0
+            return None
         status = EXIT_BAD_INPUT
         try:
             with StopSignals(None if options.detach else session) as signals:
@@ -95,7 +119,11 @@ def main() -> int:
 
 
 def check_start(draft: Plan) -> None:
-    """Raise ``UserError`` where the directory can take no start, or another launcher has it."""
+    """Raise ``UserError`` where the directory can take no start, or another launcher has it.
+
+    Nor can a round start whose pre-registration is not committed.
+    """
+    check_registered(draft)
     check_output(draft)
     launcher = inspect(draft.out)
     if launcher is not None and launcher.runs:
@@ -105,7 +133,7 @@ def check_start(draft: Plan) -> None:
 def places(options: Options) -> Places:
     """Where the parts are or will be; nothing is cloned or built."""
     chosen = asked.chosen_round(options)
-    named = f"{'smoke-' if chosen.tiny else ''}round{chosen.number}"
+    named = f"{'smoke-' if chosen.tiny else ''}{chosen.directory}"
     variable = os.environ.get(CHECKOUT_VARIABLE)
     checkout = options.reference_checkout or (Path(variable) if variable else DEFAULT_CHECKOUT)
     if options.against is not None and not options.against.is_dir():

@@ -82,15 +82,15 @@ def _jobs(chosen: Round, launches: tuple[Launch, ...], root: Path) -> tuple[Job,
 
 
 def _round(launch: Launch, path: Path) -> Round:
-    number, seeds = launch.number("round"), launch.fields.get("seeds", "").split()
+    name, seeds = launch.fields.get("round"), launch.fields.get("seeds", "").split()
     sizes = [launch.number(name) for name in ("rows", "every", "episodes")]
     rows, every, episodes = (size or 0 for size in sizes)
-    if number not in ROUNDS or 0 in (rows, every, episodes, len(seeds)):
+    if name not in ROUNDS or 0 in (rows, every, episodes, len(seeds)):
         raise UserError(
             f"{path}: does not say round, rows, every, episodes and seeds; status shows rounds "
             "that this project started"
         )
-    chosen = ROUNDS[number].smoke() if launch.fields.get("smoke") == "yes" else ROUNDS[number]
+    chosen = ROUNDS[name].smoke() if launch.fields.get("smoke") == "yes" else ROUNDS[name]
     wanted = tuple(int(seed) for seed in seeds if seed.isdecimal())
     return replace(chosen, seeds=wanted, rows=rows, every=every, episodes=episodes)
 

@@ -96,7 +96,7 @@ def _ended(code: int) -> str:
 
 def _title(state: RoundState) -> str:
     smoke = " (smoke)" if state.round.tiny else ""
-    return f"round {state.round.number}{smoke}: {_activity(state)}"
+    return f"round {state.round.name}{smoke}: {_activity(state)}"
 
 
 def _activity(state: RoundState) -> str:

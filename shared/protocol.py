@@ -106,8 +106,22 @@ class Round:
     rows: int
     every: int
     question: str
+    #: What was fixed before its runs, below ``prereg/``.
+    preregistration: str
+    #: Of a round that has several, each with one arm per side.
+    part: str = ""
     episodes: int = 10
     tiny: bool = False
+
+    @property
+    def name(self) -> str:
+        """What ``--round`` takes: the number, and the part where there are several."""
+        return "-".join(filter(None, (str(self.number), self.part)))
+
+    @property
+    def directory(self) -> str:
+        """Where it lies below ``results/`` and ``.work/``."""
+        return "/".join(filter(None, (f"round{self.number}", self.part)))
 
     def arm(self, side: Side) -> Arm:
         """The arm that ``side`` runs in this round."""
@@ -123,8 +137,14 @@ class Round:
         return replace(self, seeds=(0, 1), rows=1600, every=400, episodes=2, tiny=True)
 
 
-ROUNDS: dict[int, Round] = {
-    each.number: each
+_QUESTION4 = (
+    "Is the two-hot expectation the cause of the early differences, on x86-64 Linux and with "
+    "this release of Ajax?"
+)
+
+#: By name.
+ROUNDS: dict[str, Round] = {
+    each.name: each
     for each in (
         Round(
             1,
@@ -134,6 +154,7 @@ ROUNDS: dict[int, Round] = {
             rows=20_000,
             every=2_000,
             question="Does the reference learn CartPole better than Ajax?",
+            preregistration="PROTOCOL.md",
         ),
         Round(
             2,
@@ -143,6 +164,7 @@ ROUNDS: dict[int, Round] = {
             rows=20_000,
             every=2_000,
             question="Is the two-hot expectation (D22) the whole difference?",
+            preregistration="ROUND2.md",
         ),
         Round(
             3,
@@ -153,9 +175,34 @@ ROUNDS: dict[int, Round] = {
             every=400,
             question="Is the reference's jump at its last checkpoint an artefact of the end "
             "of the run (H1), of correlated runs or noise (H2), or late learning (H3)?",
+            preregistration="ROUND3.md",
+        ),
+        Round(
+            4,
+            "stock",
+            "literal",
+            part="literal",
+            seeds=(10, 11, 12),  # 0 to 2 have been looked at
+            rows=4_000,
+            every=400,
+            question=f"{_QUESTION4} (the literal form on both sides)",
+            preregistration="ROUND4.md",
+        ),
+        Round(
+            4,
+            "exact",
+            "stock",
+            part="exact",
+            seeds=(10, 11, 12),
+            rows=4_000,
+            every=400,
+            question=f"{_QUESTION4} (the exact form on both sides)",
+            preregistration="ROUND4.md",
         ),
     )
 }
+#: What one command runs one after the other, by what ``--round`` takes for it.
+SERIES: dict[str, tuple[str, ...]] = {"4": ("4-literal", "4-exact")}
 
 
 @dataclass(frozen=True)
@@ -167,6 +214,11 @@ class Pairing:
     round_number: int
     rounds: dict[Side, int]
 
+    @property
+    def round_names(self) -> dict[Side, str]:
+        """Names of the rounds that the sides are from."""
+        return {side: str(number) for side, number in self.rounds.items()}
+
 
 PAIRINGS: dict[str, Pairing] = {
     "round1": Pairing("round1", 1, {"reference": 1, "ajax": 1}),
@@ -175,6 +227,8 @@ PAIRINGS: dict[str, Pairing] = {
     "pairR": Pairing("round2/pairR", 2, {"reference": 1, "ajax": 2}),
     "round3": Pairing("round3", 3, {"reference": 3, "ajax": 3}),
 }
+#: Rounds whose figures were published.
+PUBLISHED_ROUNDS = ("1", "2", "3")
 #: The comparisons that the reading of round 2 needs.
 READING2 = ("round1", "pairE", "pairR")
 

@@ -134,7 +134,7 @@ def test_what_a_side_prints_is_in_its_log(lab: StandInLab) -> None:
 
 def test_a_probe_is_started_as_a_round_starts_its_process(tmp_path: Path) -> None:
     real = Lab(PLACES, tmp_path, tiny=True)
-    jobs = {job.side: job for job in plan_round(ROUNDS[1], PLACES, caches=CACHES).jobs}
+    jobs = {job.side: job for job in plan_round(ROUNDS["1"], PLACES, caches=CACHES).jobs}
     for side in SIDES:
         command = real.command(side, Variant("x", {"MALLOC": "1"}, "--flag", frozenset({0})))
         assert command.argv[1:3] == (
@@ -235,7 +235,7 @@ def test_speeds_come_from_the_largest_measured_mix() -> None:
 
 def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
     caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
-    plan = plan_round(ROUNDS[1], PLACES, caches=caches)
+    plan = plan_round(ROUNDS["1"], PLACES, caches=caches)
     ajax, first, *others = works(plan, made())
     assert (ajax.side, ajax.start_s, ajax.program) == ("ajax", 150.0, None), "it is never kept"
     assert (first.start_s, first.warm_s) == (344.0, 25.0)
@@ -245,12 +245,12 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
     mark_warm(plan.jobs[1].program)
     warm = works(plan, made())[1]
     assert (warm.start_s, warm.program) == (25.0, None)
-    bare = works(plan_round(ROUNDS[1], PLACES), made())
+    bare = works(plan_round(ROUNDS["1"], PLACES), made())
     assert {(each.start_s, each.program) for each in bare[1:]} == {(344.0, None)}
 
 
 def test_the_estimate_of_a_round_by_hand() -> None:
-    plan = plan_round(ROUNDS[1], PLACES)
+    plan = plan_round(ROUNDS["1"], PLACES)
     seconds = 3 * (344.0 + 9481 * 1.0) + 150.0 + 9481 * 2.4
     assert wall_time(works(plan, made()), 1, made()) == pytest.approx(seconds)
     lines = list(describe_estimate(plan, 1, made()))
@@ -261,7 +261,7 @@ def test_the_estimate_of_a_round_by_hand() -> None:
 
 
 def test_without_a_bench_the_published_figures_are_named() -> None:
-    plan = plan_round(ROUNDS[1], PLACES)
+    plan = plan_round(ROUNDS["1"], PLACES)
     lines = list(describe_estimate(plan, 2, None))
     assert "published figures of another machine; nox -s bench" in lines[0]
     assert not any("memory" in line for line in lines)
@@ -272,14 +272,14 @@ def test_without_a_bench_the_published_figures_are_named() -> None:
 
 
 def test_memory_is_that_of_the_largest_at_a_time() -> None:
-    jobs = plan_round(ROUNDS[3], PLACES).jobs
+    jobs = plan_round(ROUNDS["3"], PLACES).jobs
     assert [memory(jobs, limit, made()) for limit in (1, 2, 9)] == [2e9, 3e9, 7e9]
 
 
 def test_disk_grows_with_rows_and_seeds() -> None:
     sizes = [disk(plan_round(each, PLACES)) for each in ROUNDS.values()]
     assert sizes[0] == sizes[1] < sizes[2] < 100e6
-    assert disk(plan_round(ROUNDS[1], PLACES, sides=["ajax"])) < 1e6
+    assert disk(plan_round(ROUNDS["1"], PLACES, sides=["ajax"])) < 1e6
 
 
 def test_the_table_of_rounds_marks_the_best() -> None:

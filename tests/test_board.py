@@ -36,7 +36,7 @@ from tests.inside import ROOT
 
 def planned(out: Path, number: int = 3) -> dict[str, Job]:
     places = Places(ROOT, out, *[ROOT] * 6)
-    return {job.name: job for job in plan_round(ROUNDS[number], places).jobs}
+    return {job.name: job for job in plan_round(ROUNDS[str(number)], places).jobs}
 
 
 def state(launcher: Launcher | None, *, out: Path = Path("/OUT")) -> RoundState:
@@ -58,7 +58,7 @@ def state(launcher: Launcher | None, *, out: Path = Path("/OUT")) -> RoundState:
         each("ref_s3", State.STARTING, 160),
         each("ref_s4", State.WAITING),
     )
-    return RoundState(ROUNDS[3], out, launcher, 3, processes)
+    return RoundState(ROUNDS["3"], out, launcher, 3, processes)
 
 
 RUNS = Launcher(Fate.RUNS, 4321, time.time() + 1e6)  # in the future: an age of 0
@@ -107,8 +107,8 @@ def test_time_left_packs_what_waits_onto_what_runs() -> None:
         part("ref_s2", State.WAITING, 40.0),
         part("ref_s3", State.FAILED, 999.0),
     )
-    assert RoundState(ROUNDS[3], Path(), RUNS, 2, parts).left_s == pytest.approx(120.0)
-    assert RoundState(ROUNDS[3], Path(), RUNS, 4, parts).left_s == pytest.approx(100.0)
+    assert RoundState(ROUNDS["3"], Path(), RUNS, 2, parts).left_s == pytest.approx(120.0)
+    assert RoundState(ROUNDS["3"], Path(), RUNS, 4, parts).left_s == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize(
@@ -314,13 +314,13 @@ def status(*arguments: str) -> tuple[int, str]:
 
 
 def planned_round(out: Path, chosen: Round, *sides: str) -> None:
-    fields = {"round": str(chosen.number), "smoke": "no", "sides": " ".join(sides), "jobs": "2"}
+    fields = {"round": chosen.name, "smoke": "no", "sides": " ".join(sides), "jobs": "2"}
     fields |= {name: str(getattr(chosen, name)) for name in ("rows", "every", "episodes")}
     append_launch(out / "launch_info.txt", fields | {"seeds": " ".join(map(str, chosen.seeds))})
 
 
 def test_status_shows_the_sides_that_were_started(tmp_path: Path) -> None:
-    chosen = replace(ROUNDS[2], seeds=(4, 7), rows=4000)
+    chosen = replace(ROUNDS["2"], seeds=(4, 7), rows=4000)
     planned_round(tmp_path, chosen, "ajax")
     code, output = status("--root", str(tmp_path))
     assert code == 0
@@ -348,14 +348,14 @@ def test_what_is_no_round_is_one_line(tmp_path: Path, text: str | None) -> None:
 
 
 def test_watching_ends_with_the_round(tmp_path: Path) -> None:
-    planned_round(tmp_path, ROUNDS[1], "ajax")
+    planned_round(tmp_path, ROUNDS["1"], "ajax")
     (tmp_path / "ajax.DONE").write_text("137\n")
     assert status("--root", str(tmp_path), "--watch")[0] == 1
 
 
 def test_a_board_reads_the_round_of_the_plan(tmp_path: Path) -> None:
     jobs: Sequence[Job] = tuple(planned(tmp_path, 1).values())
-    found = round_state(ROUNDS[1], tmp_path, jobs, limit=2, launcher=RUNS)
+    found = round_state(ROUNDS["1"], tmp_path, jobs, limit=2, launcher=RUNS)
     assert [each.state for each in found.processes] == [State.WAITING] * 4
     assert found.fraction == 0.0
     assert found.left_s > 0.0

@@ -408,7 +408,7 @@ def test_a_directory_whose_name_begins_like_the_published_figures(
 
 
 @pytest.mark.parametrize(
-    "options", [("--round", 4), ("--ajax-commit", "a", "--ajax-version", "b"), ("--rounds", 1)]
+    "options", [("--round", 5), ("--ajax-commit", "a", "--ajax-version", "b"), ("--rounds", 1)]
 )
 def test_unknown_options_end_with_status_2(options: tuple[object, ...], command: Command) -> None:
     assert command(compare.main, *options).status == 2

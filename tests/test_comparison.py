@@ -21,7 +21,7 @@ from tests.made_sides import compare_means, episode, evaluation, record, side_of
 def published(name: str) -> Comparison:
     pairing = PAIRINGS[name]
     number = pairing.round_number
-    protocol = ROUNDS[number]
+    protocol = ROUNDS[str(number)]
     sizes = Sizes(protocol.seeds, protocol.rows, protocol.every, protocol.episodes, False)
     sides = [published_side(side, pairing.rounds[side]) for side in SIDES]
     return compare_sides(name, number, sizes, sides[0], sides[1], smoke=False)

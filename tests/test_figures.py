@@ -24,13 +24,13 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def studied(root: Path, plan: Plan) -> Comparison:
     source = Source(directory=write_run(root, plan))
-    request = Request(plan.round, {"reference": source, "ajax": source}, seeds=plan.seeds)
+    request = Request(str(plan.round), {"reference": source, "ajax": source}, seeds=plan.seeds)
     return study(request).comparison
 
 
 def published(number: int) -> Study:
     source = Source(published_round=number)
-    return study(Request(number, {"reference": source, "ajax": source}))
+    return study(Request(str(number), {"reference": source, "ajax": source}))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_equal_values_that_rounding_moves_apart_draw() -> None:
 
 
 def test_the_entropy_of_all_comparisons_is_one_figure(tmp_path: Path) -> None:
-    base = Request(2, {})
+    base = Request("2", {})
     sources = {number: Source(published_round=number) for number in (1, 2)}
     comparisons = {name: each.comparison for name, each in study_pairs(base, sources).items()}
     _, figures = reading_documents(comparisons)

@@ -66,8 +66,8 @@ def test_processes_are_sorted_longest_first() -> None:
         for each in (chosen, chosen.smoke(), replace(chosen, seeds=(4,))):
             seconds = [job.expected_s for job in plan(each).jobs]
             assert seconds == sorted(seconds, reverse=True)
-    assert plan(ROUNDS[1]).jobs[0].name == "ajax", "three seeds in one process take longest"
-    assert plan(ROUNDS[1].smoke()).jobs[0].name == "ref_s0", "a smoke mostly builds and compiles"
+    assert plan(ROUNDS["1"]).jobs[0].name == "ajax", "three seeds in one process take longest"
+    assert plan(ROUNDS["1"].smoke()).jobs[0].name == "ref_s0", "a smoke mostly builds and compiles"
 
 
 def test_names_and_files_of_processes_do_not_clash() -> None:
@@ -83,26 +83,26 @@ def test_names_and_files_of_processes_do_not_clash() -> None:
 
 def test_planning_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    plan(ROUNDS[2], replace(PLACES, out=tmp_path / "out", against=tmp_path / "round1"))
+    plan(ROUNDS["2"], replace(PLACES, out=tmp_path / "out", against=tmp_path / "round1"))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_one_side_alone_has_the_same_processes(side: str) -> None:
     alone = plan_round(
-        ROUNDS[3], PLACES, sides=[each for each in SIDES if each == side], caches=CACHES
+        ROUNDS["3"], PLACES, sides=[each for each in SIDES if each == side], caches=CACHES
     )
     assert alone.sides == (side,)
-    assert alone.jobs == tuple(job for job in plan(ROUNDS[3]).jobs if job.side == side)
+    assert alone.jobs == tuple(job for job in plan(ROUNDS["3"]).jobs if job.side == side)
 
 
 def test_xla_flags_reach_their_own_side_only() -> None:
-    jobs = plan_round(ROUNDS[1], PLACES, xla_flags={"reference": "--x=1"}).jobs
+    jobs = plan_round(ROUNDS["1"], PLACES, xla_flags={"reference": "--x=1"}).jobs
     assert {job.side: job.env["XLA_FLAGS"] for job in jobs} == {"reference": "--x=1", "ajax": ""}
 
 
 def test_without_a_cache_no_variable_points_at_one() -> None:
-    bare = plan_round(ROUNDS[1], PLACES)
+    bare = plan_round(ROUNDS["1"], PLACES)
     assert not bare.compile_cache
     assert describe_cache(bare) == "compile cache: off"
     for job in bare.jobs:
@@ -112,7 +112,7 @@ def test_without_a_cache_no_variable_points_at_one() -> None:
 
 
 def test_jobs_share_a_program_where_they_compile_the_same() -> None:
-    seeds = [job.program for job in plan(ROUNDS[3]).jobs if job.side == "reference"]
+    seeds = [job.program for job in plan(ROUNDS["3"]).jobs if job.side == "reference"]
     assert len(seeds) == 5
     assert len(set(seeds)) == 1
     programs = {
@@ -124,20 +124,20 @@ def test_jobs_share_a_program_where_they_compile_the_same() -> None:
     # Three arms of the reference, tiny and full. Of Ajax's rounds no two are alike but the smokes
     # of 1 and 3.
     assert len(programs) == 3 * 2 + 3 * 2 + 2
-    flagged = plan_round(ROUNDS[1], PLACES, caches=CACHES, xla_flags={"reference": "--x=1"}).jobs
+    flagged = plan_round(ROUNDS["1"], PLACES, caches=CACHES, xla_flags={"reference": "--x=1"}).jobs
     assert programs.isdisjoint({job.program for job in flagged if job.side == "reference"})
 
 
 def test_code_that_changes_is_never_warm() -> None:
     caches = {**CACHES, "ajax": SideCache(CACHES["ajax"].directory, None)}
-    (job,) = plan_round(ROUNDS[1], PLACES, sides=["ajax"], caches=caches).jobs
+    (job,) = plan_round(ROUNDS["1"], PLACES, sides=["ajax"], caches=caches).jobs
     assert job.program is None
     assert job.env["JAX_COMPILATION_CACHE_DIR"] == "/REPO/.work/cache/jax/AJAX"
 
 
 def test_who_waits_for_whom_is_said(tmp_path: Path) -> None:
     caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
-    cold = plan_round(ROUNDS[1], PLACES, caches=caches)
+    cold = plan_round(ROUNDS["1"], PLACES, caches=caches)
     assert describe_cache(cold) == "compile cache: on; ref_s1 ref_s2 wait until ref_s0 trains"
     for job in cold.jobs:
         assert job.program is not None
@@ -146,16 +146,16 @@ def test_who_waits_for_whom_is_said(tmp_path: Path) -> None:
 
 
 def test_a_checkout_of_ajax_is_passed_on() -> None:
-    given = plan(ROUNDS[1], replace(PLACES, ajax_root=Path("/AJAXROOT"))).jobs[0]
+    given = plan(ROUNDS["1"], replace(PLACES, ajax_root=Path("/AJAXROOT"))).jobs[0]
     assert given.argv[-2:] == ("--ajax-root", "/AJAXROOT")
-    named = plan(ROUNDS[1], replace(PLACES, ajax_src=Path("/ELSE/src"))).jobs[0]
+    named = plan(ROUNDS["1"], replace(PLACES, ajax_src=Path("/ELSE/src"))).jobs[0]
     assert named.env["AJAX_SRC"] == "/ELSE/src"
-    assert "AJAX_SRC" not in plan(ROUNDS[1]).jobs[0].env
+    assert "AJAX_SRC" not in plan(ROUNDS["1"]).jobs[0].env
 
 
 def test_departures_name_every_changed_size() -> None:
-    assert departures(ROUNDS[3]) == departures(ROUNDS[3].smoke()) == ()
-    other = replace(ROUNDS[1], rows=2000, every=400, episodes=2, seeds=(0, 1))
+    assert departures(ROUNDS["3"]) == departures(ROUNDS["3"].smoke()) == ()
+    other = replace(ROUNDS["1"], rows=2000, every=400, episodes=2, seeds=(0, 1))
     words = departures(other)
     assert words[:4] == (
         "seeds 0 1 instead of 0 1 2",
@@ -168,23 +168,23 @@ def test_departures_name_every_changed_size() -> None:
 
 
 def test_other_seeds_are_told_to_the_comparison() -> None:
-    (own,) = plan(replace(ROUNDS[1], seeds=(7, 8))).comparisons
+    (own,) = plan(replace(ROUNDS["1"], seeds=(7, 8))).comparisons
     assert own.argv[3:] == ("--round", "1", "--root", "/OUT", "--seeds", "7", "8")
 
 
 def test_the_checkout_that_ran_is_the_one_the_comparison_expects() -> None:
-    (own,) = plan(ROUNDS[1], replace(PLACES, ajax_src=Path("/A/src"))).comparisons
+    (own,) = plan(ROUNDS["1"], replace(PLACES, ajax_src=Path("/A/src"))).comparisons
     assert own.argv[-2:] == ("--ajax-src", "/A/src")
 
 
 def test_without_comparison_only_the_scan_follows() -> None:
-    bare = plan_round(ROUNDS[2], PLACES, compare=False)
+    bare = plan_round(ROUNDS["2"], PLACES, compare=False)
     assert bare.comparisons == ()
     assert bare.scan.argv[0] == "/LAUNCHER/bin/python", "needs no environment to be built"
 
 
 def test_the_users_shell_does_not_change_what_is_computed() -> None:
-    job = plan(ROUNDS[1]).jobs[0]
+    job = plan(ROUNDS["1"]).jobs[0]
     inherited = {
         "PATH": "/bin",
         "HOME": "/HOME",
@@ -205,7 +205,7 @@ def test_the_users_shell_does_not_change_what_is_computed() -> None:
 
 
 def test_updates_are_those_of_the_protocol() -> None:
-    assert "20000 rows = 9481 updates" in describe_plan(plan(ROUNDS[1]), 1)
+    assert "20000 rows = 9481 updates" in describe_plan(plan(ROUNDS["1"]), 1)
     assert updates(1600) == 281
 
 
@@ -216,7 +216,7 @@ def evaluations(root: Path, name: str) -> None:
 
 def test_pairs_wait_for_all_four_sides(tmp_path: Path) -> None:
     two, one = tmp_path / "round2", tmp_path / "round1"
-    own, pairs = plan(ROUNDS[2], replace(PLACES, out=two, against=one)).comparisons
+    own, pairs = plan(ROUNDS["2"], replace(PLACES, out=two, against=one)).comparisons
     for name in ("ref_s0", "ajax/s0"):
         evaluations(two, name)
     assert own.lacks() == ()
@@ -226,5 +226,5 @@ def test_pairs_wait_for_all_four_sides(tmp_path: Path) -> None:
     assert pairs.lacks() == (("ajax", one),), "a directory alone is no run"
     (one / "ajax" / "s0" / "evals.jsonl").write_text("")
     assert pairs.lacks() == ()
-    assert plan(ROUNDS[2].smoke()).comparisons[0].own
-    assert len(plan(ROUNDS[2].smoke()).comparisons) == 1
+    assert plan(ROUNDS["2"].smoke()).comparisons[0].own
+    assert len(plan(ROUNDS["2"].smoke()).comparisons) == 1

@@ -15,7 +15,7 @@ from shared.protocol import ROUNDS
 def jobs(out: Path) -> dict[str, Job]:
     anywhere = Path("/X")
     places = Places(anywhere, out, anywhere, anywhere, *[anywhere] * 4)
-    return {job.name: job for job in plan_round(ROUNDS[1], places).jobs}
+    return {job.name: job for job in plan_round(ROUNDS["1"], places).jobs}
 
 
 def write(path: Path, *rows: dict[str, float], ending: str = "") -> None:
@@ -97,9 +97,9 @@ def test_durations(seconds: float, words: str) -> None:
 def test_lines_come_at_their_pace(tmp_path: Path) -> None:
     lines: list[str] = []
     job = jobs(tmp_path)["ref_s0"]
-    quick = PlainLines(ROUNDS[1], RunLayout(tmp_path), lines.append, 0.0)
+    quick = PlainLines(ROUNDS["1"], RunLayout(tmp_path), lines.append, 0.0)
     quick.tick([job])
     assert lines == ["ref_s0: nothing recorded yet (building, compiling, first rows)"]
-    slow = PlainLines(ROUNDS[1], RunLayout(tmp_path), lines.append, 60.0)
+    slow = PlainLines(ROUNDS["1"], RunLayout(tmp_path), lines.append, 60.0)
     slow.tick([job])
     assert len(lines) == 1

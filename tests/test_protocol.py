@@ -9,6 +9,7 @@ from shared.protocol import (
     ARMS,
     KNOWN_DIFFERENCES,
     ROUNDS,
+    SERIES,
     SIDES,
     arm,
     arm_names,
@@ -51,16 +52,19 @@ def test_updates_agree_with_counting_row_by_row(rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "arms", "seeds", "rows", "every"),
+    ("name", "arms", "seeds", "rows", "every"),
     [
-        (1, ("stock", "stock"), (0, 1, 2), 20_000, 2_000),
-        (2, ("exact", "literal"), (0, 1, 2), 20_000, 2_000),
-        (3, ("exact-seeded", "stock"), (0, 1, 2, 3, 4), 24_000, 400),
+        ("1", ("stock", "stock"), (0, 1, 2), 20_000, 2_000),
+        ("2", ("exact", "literal"), (0, 1, 2), 20_000, 2_000),
+        ("3", ("exact-seeded", "stock"), (0, 1, 2, 3, 4), 24_000, 400),
+        ("4-literal", ("stock", "literal"), (10, 11, 12), 4_000, 400),
+        ("4-exact", ("exact", "stock"), (10, 11, 12), 4_000, 400),
     ],
 )
-def test_rounds_are_those_of_the_protocol(number, arms, seeds, rows, every) -> None:
-    found = ROUNDS[number]
-    assert (found.number, found.seeds, found.rows, found.every) == (number, seeds, rows, every)
+def test_rounds_are_those_of_the_protocol(name, arms, seeds, rows, every) -> None:
+    found = ROUNDS[name]
+    assert (found.name, found.seeds, found.rows, found.every) == (name, seeds, rows, every)
+    assert found.number == int(name[0])
     assert tuple(found.arm(side).name for side in SIDES) == arms
     assert tuple(found.arm(side).side for side in SIDES) == SIDES
     assert (found.episodes, found.tiny) == (10, False)
@@ -76,8 +80,17 @@ def test_rounds_are_those_of_the_protocol(number, arms, seeds, rows, every) -> N
     assert tuple(smoke.arm(side).name for side in SIDES) == arms
 
 
-def test_there_are_three_rounds_and_five_arms() -> None:
-    assert list(ROUNDS) == [1, 2, 3]
+def test_there_are_three_rounds_and_one_of_two_parts_and_five_arms() -> None:
+    assert list(ROUNDS) == ["1", "2", "3", "4-literal", "4-exact"]
+    assert SERIES == {"4": ("4-literal", "4-exact")}
+    assert [each.directory for each in ROUNDS.values()][2:] == [
+        "round3",
+        "round4/literal",
+        "round4/exact",
+    ]
+    for side in SIDES:
+        forms = {each.arm(side).expectation: name for name, each in list(ROUNDS.items())[3:]}
+        assert forms == {"literal": "4-literal", "exact": "4-exact"}
     assert arm_names("reference") == ("stock", "exact", "exact-seeded")
     assert arm_names("ajax") == ("stock", "literal")
     assert len(ARMS) == len({(each.side, each.name) for each in ARMS})
@@ -101,8 +114,8 @@ def test_windows_and_thresholds_are_those_of_the_protocol() -> None:
     assert protocol.S1_ROWS == (16_000, 18_000, 20_000)
     assert len(protocol.LATE_ROWS) == 31
     assert (protocol.LATE_ROWS[0], protocol.LATE_ROWS[-1]) == (12_000, 24_000)
-    assert set(protocol.LATE_ROWS) <= set(ROUNDS[3].checkpoints)
-    assert set(protocol.S1_ROWS) <= set(ROUNDS[1].checkpoints) & set(ROUNDS[3].checkpoints)
+    assert set(protocol.LATE_ROWS) <= set(ROUNDS["3"].checkpoints)
+    assert set(protocol.S1_ROWS) <= set(ROUNDS["1"].checkpoints) & set(ROUNDS["3"].checkpoints)
     assert (protocol.CAP_RETURN, protocol.CAP_ROWS) == (400, (20_000, 24_000))
     assert protocol.CAP_RATE_WINDOW == (16_000, 24_000)
     assert (protocol.H1_RUNS, protocol.H1_LATE_RATE) == (4, 0.4)
@@ -111,7 +124,7 @@ def test_windows_and_thresholds_are_those_of_the_protocol() -> None:
 
 
 def test_s1_of_a_smoke_run_takes_the_last_three_checkpoints() -> None:
-    grid = ROUNDS[1].smoke().checkpoints
+    grid = ROUNDS["1"].smoke().checkpoints
     assert s1_rows(grid, smoke=True) == (800, 1_200, 1_600)
     assert s1_rows(grid, smoke=False) == protocol.S1_ROWS
     assert s1_rows((400,), smoke=True) == (400,)

@@ -19,7 +19,7 @@ from tests.synthetic import ROUND1, ROUND3, SMOKE, Plan, write_run
 
 def of_run(root: Path, plan: Plan) -> Study:
     source = Source(directory=write_run(root, plan))
-    request = Request(plan.round, {"reference": source, "ajax": source}, smoke=plan.tiny)
+    request = Request(str(plan.round), {"reference": source, "ajax": source}, smoke=plan.tiny)
     return study(request)
 
 
@@ -29,7 +29,8 @@ def of_published(number: int, **rounds: int) -> Study:
         "ajax": rounds.get("ajax", number),
     }
     sources = {side: Source(published_round=each) for side, each in of_side.items()}
-    return study(Request(number, sources, rounds=of_side))
+    names = {side: str(each) for side, each in of_side.items()}
+    return study(Request(str(number), sources, rounds=names))
 
 
 REMOVED = " (removed by the arms of this comparison)"
@@ -226,7 +227,7 @@ def test_the_verdict_says_how_far_below(results: dict[str, Study]) -> None:
 
 def test_the_reading_of_round_2_shows_both_senses_of_the_gap() -> None:
     sources = {number: Source(published_round=number) for number in (1, 2)}
-    text = of_pairs(study_pairs(Request(2, {}), sources)).texts["reading.md"]
+    text = of_pairs(study_pairs(Request("2", {}), sources)).texts["reading.md"]
     table = rows_of(text)
     assert table["round 1"][:2] == ["87.2", "37.2"]
     assert table["pairE"][:2] == ["85.8", "61.0"]

@@ -1,0 +1,146 @@
+"""Rounds of several parts, and that no round starts before what fixes it is committed."""
+
+import hashlib
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from launch import options
+from launch.places import Places
+from launch.plan import Plan, plan_round
+from launch.registration import check_registered, is_governed
+from shared.errors import UserError
+from shared.launch_info import read_launches
+from shared.preregistration import AMENDMENTS, KEY, registered_digest, registration_line
+from shared.protocol import ROUNDS, Round
+from tests.rounds import AJAX_ALONE, Launch, end, git
+
+LITERAL = ROUNDS["4-literal"]
+
+
+def plan(chosen: Round) -> Plan:
+    return plan_round(chosen, Places(*[Path("/nowhere")] * 8))
+
+
+@pytest.fixture
+def prereg(tmp_path: Path) -> Path:
+    """A repository with the document of round 4, not committed yet."""
+    directory = tmp_path / "prereg"
+    directory.mkdir()
+    git(tmp_path, "init", "--quiet", ".")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "-m", "Nothing")
+    (directory / "ROUND4.md").write_text("# Round 4\n")
+    return directory
+
+
+def commit(prereg: Path) -> None:
+    git(prereg, "add", ".")
+    git(prereg, "commit", "--quiet", "-m", "Round 4")
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_every_round_names_a_document_that_is_there(name: str) -> None:
+    check_registered(plan(ROUNDS[name]))
+    assert registration_line(ROUNDS[name].preregistration).startswith("prereg/")
+
+
+def test_a_document_that_is_not_committed_is_refused(prereg: Path) -> None:
+    with pytest.raises(UserError, match=r"prereg/ROUND4\.md: is not committed as it is; commit it"):
+        check_registered(plan(LITERAL), prereg)
+    git(prereg, "add", ".")
+    with pytest.raises(UserError, match="is not committed as it is"):
+        check_registered(plan(LITERAL), prereg)
+    commit(prereg)
+    check_registered(plan(LITERAL), prereg)
+
+
+def test_a_document_that_changed_or_went_is_refused(prereg: Path) -> None:
+    commit(prereg)
+    path = prereg / "ROUND4.md"
+    path.write_text(path.read_text() + "Another rule.\n")
+    with pytest.raises(UserError, match="or restore it"):
+        check_registered(plan(LITERAL), prereg)
+    path.unlink()
+    with pytest.raises(UserError, match=r"is missing; restore it with 'git restore"):
+        check_registered(plan(LITERAL), prereg)
+
+
+def test_without_git_nothing_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "ROUND4.md").write_text("# Round 4\n")
+    with pytest.raises(UserError, match="this is no git checkout"):
+        check_registered(plan(LITERAL), tmp_path)
+
+
+@pytest.mark.parametrize("other", [LITERAL.smoke(), replace(LITERAL, rows=2000)])
+def test_a_smoke_and_other_sizes_are_governed_by_no_document(other: Round, tmp_path: Path) -> None:
+    assert is_governed(plan(LITERAL))
+    assert not is_governed(plan(other))
+    check_registered(plan(other), tmp_path)
+
+
+def test_amendments_do_not_change_the_digest_and_anything_else_does(tmp_path: Path) -> None:
+    path = tmp_path / "ROUND4.md"
+    path.write_text("# Round 4\n\nRules.\n")
+    digest = registered_digest(path)
+    assert digest == hashlib.sha256(b"# Round 4\n\nRules.\n").hexdigest()
+    path.write_text(f"# Round 4\n\nRules.\n{AMENDMENTS}\n**2026-12-01**: a word was missing.\n")
+    assert registered_digest(path) == digest
+    path.write_text("# Round 4\n\nOther rules.\n")
+    assert registered_digest(path) != digest
+
+
+# --- a series -------------------------------------------------------------------------------
+
+
+def test_each_part_of_a_series_has_a_directory_of_its_own() -> None:
+    parts = options.series(options.parse(["--round", "4", "--out", "/OUT", "--smoke"]))
+    assert [(each.round, str(each.out), each.smoke) for each in parts] == [
+        ("4-literal", "/OUT/literal", True),
+        ("4-exact", "/OUT/exact", True),
+    ]
+    assert options.series(options.parse(["--round", "1"])) == [options.parse(["--round", "1"])]
+
+
+SERIES_SMOKE = ("--round", "4", "--smoke")
+
+
+def test_a_series_runs_its_parts_and_goes_on_after_a_failed_process(
+    tmp_path: Path, launch: Launch
+) -> None:
+    code, output = end(launch(*AJAX_ALONE, of=SERIES_SMOKE, actions="ajax:fail"))
+    assert code == 1, output
+    for part in ("literal", "exact"):
+        assert (tmp_path / "out" / part / "ajax.DONE").read_text() == "3\n"
+    code, output = end(launch(*AJAX_ALONE, of=SERIES_SMOKE))
+    assert code == 0, output
+    for part, arm in (("literal", "literal"), ("exact", "stock")):
+        launches = read_launches(tmp_path / "out" / part / "launch_info.txt")
+        assert [each.fields["round"] for each in launches] == [f"4-{part}"] * 2
+        assert launches[-1].fields["ajax arm"] == arm
+        assert KEY not in launches[-1].fields, "a smoke is not the pre-registered round"
+    code, output = end(launch(*AJAX_ALONE, of=SERIES_SMOKE))
+    assert code == 0
+    assert output.count("finished already, not run again: ajax") == 2
+
+
+def test_the_round_itself_records_the_digest_of_its_document(
+    tmp_path: Path, launch: Launch
+) -> None:
+    code, output = end(launch("--side", "ajax", "--no-compare", of=("--round", "4")))
+    assert code == 0, output
+    for part in ("literal", "exact"):
+        (launched,) = read_launches(tmp_path / "out" / part / "launch_info.txt")
+        assert launched.fields[KEY] == registration_line("ROUND4.md")
+
+
+def test_a_detached_series_goes_on_by_itself(tmp_path: Path, launch: Launch) -> None:
+    code, output = end(launch(*AJAX_ALONE, "--detach", of=SERIES_SMOKE))
+    assert code == 0
+    assert output.count("detached: launcher pid") == 1
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "exact" / "ajax.DONE").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "4-exact" in (tmp_path / "out" / "literal" / "launch.log").read_text()
