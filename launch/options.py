@@ -150,7 +150,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
     questions = "; ".join(f"{each.name}: {each.question}" for each in ROUNDS.values())
     several = "".join(f"; {name}: {' and '.join(parts)}" for name, parts in SERIES.items())
-    texts = {"--round": f"{questions}{several}", "--smoke": "minutes instead of hours: tiny widths"}
+    default = "default 1; " if session == "smoke" else ""
+    texts = {
+        "--round": f"{default}{questions}{several}",
+        "--smoke": "minutes instead of hours: tiny widths",
+    }
     if session in GIVEN:
         texts[GIVEN[session]] = argparse.SUPPRESS
     # A session that does not name its round in its own name has a default for it.

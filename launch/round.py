@@ -40,7 +40,7 @@ from launch.tell import announce, announce_detached, foreseen, say
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, obtain_checkout
+from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, named_checkout, obtain_checkout
 from shared.protocol import SIDES, Side
 from shared.provenance import REPO
 
@@ -87,6 +87,7 @@ def start(options: Options, *, detached: bool) -> int | None:
         print("", *describe_estimate(draft, limit, bench), sep="\n")
         try:
             check_start(draft)
+            named_checkout(options.reference_checkout)
             print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
         except UserError as error:
             print(f"\nnot possible as things are: {error}")

@@ -98,7 +98,9 @@ def read_text(path: Path) -> str:
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
-        raise RecordError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+        raise RecordError(
+            f"{path}: is not UTF-8 text (byte {error.start}); restore the file"
+        ) from None
 
 
 def find(path: Path) -> Path | None:

@@ -68,18 +68,26 @@ def obtain_checkout(
     sibling, verified and renamed. Raises ``UserError`` with the ways out where that fails, and
     for a checkout that does not hold exactly ``commit``.
     """
-    named = option or (Path(value) if (value := environment.get(CHECKOUT_VARIABLE)) else None)
+    named = named_checkout(option, environment)
     if named is not None:
-        source = "--reference-checkout" if option else CHECKOUT_VARIABLE
-        if not named.is_dir():
-            raise UserError(
-                f"{source} {named}: no such directory; clone {REFERENCE_REMOTE} there and check "
-                f"out {commit}, or leave it out to have that done under .work/"
-            )
         return verify_checkout(named, commit)
     if not default.exists():
         _clone(remote, commit, default)
     return verify_checkout(default, commit)
+
+
+def named_checkout(
+    option: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Path | None:
+    """The checkout that the user names, if any. Raises ``UserError`` where it does not exist."""
+    named = option or (Path(value) if (value := environment.get(CHECKOUT_VARIABLE)) else None)
+    if named is not None and not named.is_dir():
+        source = "--reference-checkout" if option else CHECKOUT_VARIABLE
+        raise UserError(
+            f"{source} {named}: no such directory; clone {REFERENCE_REMOTE} there and check out "
+            f"{REFERENCE_COMMIT}, or leave it out to have that done under .work/"
+        )
+    return named
 
 
 def _clone(remote: str, commit: str, target: Path) -> None:
