@@ -210,7 +210,7 @@ def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
         1: Source.parse(options.against, "1"),
         2: Source.parse(options.root, "2"),
     }
-    base = Request(2, {}, options.smoke, _seeds(options), _expected(options))
+    base = Request("2", {}, options.smoke, _seeds(options), _expected(options))
     studies = study_pairs(base, sources)
     for name in PAIRS:
         print("\n".join(report(studies[name])))

@@ -121,7 +121,7 @@ def test_jobs_share_a_program_where_they_compile_the_same() -> None:
         for each in (chosen, chosen.smoke(), replace(chosen, seeds=(4,)))
         for job in plan(each).jobs
     }
-    # Three arms of the reference, tiny and full. Of Ajax's rounds no two are alike, but their smokes
+    # Three arms of the reference, tiny and full. Of Ajax no two rounds are alike, but their smokes
     # where they have the same arm.
     assert len(programs) == 3 * 2 + len(ROUNDS) * 2 + 2
     flagged = plan_round(ROUNDS["1"], PLACES, caches=CACHES, xla_flags={"reference": "--x=1"}).jobs
