@@ -33,7 +33,7 @@ def main() -> int:
     from ajax_side import observers, training
 
     plan = training.Plan(tuple(options.seeds), ROWS, EVERY, EPISODES, options.tiny)
-    sums = Sums()
+    sums = Sums(len(options.seeds))
     pace = Pace(replies, skip=SKIPPED_TICKS, report=sums.report)
     observers.observe(lambda *_: None, lambda rows: pace.tick(rows // N_ENVS), stored=False)
     if options.digest:
@@ -44,20 +44,27 @@ def main() -> int:
 
 
 class Sums:
-    """A number for every tick that the parameters of all seeds decide, whoever reports first."""
+    """A number for every tick that the parameters of all ``seeds`` decide, in whatever order."""
 
-    def __init__(self) -> None:
-        self._totals: dict[int, int] = {}
+    def __init__(self, seeds: int) -> None:
+        self._seeds = seeds
+        self._numbers: dict[int, list[int]] = {}
 
     def add(self, tick: Any, number: Any) -> None:
         """Take in one seed's number at the start of ``tick``."""
-        key = int(tick)
-        self._totals[key] = (self._totals.get(key, 0) + int(number)) % 2**32
+        self._numbers.setdefault(int(tick), []).append(int(number))
 
     def report(self) -> Mapping[str, Any]:
-        """The digest: the numbers in the order of the ticks; the last may lack a seed yet."""
-        numbers = [str(total) for _, total in sorted(self._totals.items())[:-1]]
-        return {"digest": " ".join(numbers) or None}
+        """The digest: ``tick:number`` of every tick that all seeds have reported so far.
+
+        Host callbacks arrive late and in any order: of the last ticks some seeds may be missing.
+        """
+        whole = {
+            tick: sum(numbers) % 2**32
+            for tick, numbers in sorted(self._numbers.items())
+            if len(numbers) == self._seeds
+        }
+        return {"digest": " ".join(f"{tick}:{total}" for tick, total in whole.items()) or None}
 
 
 def add_sums(sums: Sums) -> None:

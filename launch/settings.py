@@ -173,9 +173,10 @@ def block_seconds(probes: Sequence[Probe]) -> float:
 
 
 def same_digest(one: str, other: str) -> bool:
-    """Whether two digests agree, as far as both go: Ajax's grow with the ticks."""
-    pairs = list(zip(one.split(), other.split(), strict=False))
-    return bool(pairs) and all(a == b for a, b in pairs)
+    """Whether two digests agree as far as both go: Ajax's are ``tick:number``, ever more."""
+    told = [dict(each.partition(":")[::2] for each in digest.split()) for digest in (one, other)]
+    common = told[0].keys() & told[1].keys()
+    return bool(common) and all(told[0][name] == told[1][name] for name in common)
 
 
 def _compare(

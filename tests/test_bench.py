@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ajax_side.bench import Sums
 from launch import bench, estimate, settings
 from launch import options as asked
 from launch.estimate import describe_estimate, disk, memory, rounds_table, works
@@ -330,12 +331,12 @@ def test_a_dry_run_prints_the_estimate(
 def made_up_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = {
         "fast": settings.Setting("made for the test", {"FASTER": "2"}),
-        "other": settings.Setting("made for the test", {"FASTER": "2", "SUMS": "1 2 4"}),
+        "other": settings.Setting("made for the test", {"FASTER": "2", "SUMS": "64:1 65:3"}),
         "nothing": settings.Setting("made for the test"),
         "missing": settings.Setting("made for the test", preload="no-such-library"),
     }
     monkeypatch.setattr(settings, "SETTINGS", made_up)
-    monkeypatch.setenv("SUMS", "1 2 3")
+    monkeypatch.setenv("SUMS", "64:1 65:2")
     monkeypatch.setenv("VIRTUAL", "yes")
 
 
@@ -365,9 +366,22 @@ def test_nothing_is_recommended_without_a_sure_gain() -> None:
 
 
 def test_digests_agree_as_far_as_both_go() -> None:
-    assert same_digest("5 7 9", "5 7")
-    assert not same_digest("5 7 9", "5 8")
+    assert same_digest("64:5 65:7 66:9", "64:5 65:7")
+    assert same_digest("64:5 66:9", "65:7 66:9")
+    assert not same_digest("64:5 65:7 66:9", "64:5 65:8")
+    assert not same_digest("64:5", "65:5")
     assert not same_digest("", "")
+    assert same_digest("c0ffee", "c0ffee")
+    assert not same_digest("c0ffee", "c0ffed")
+
+
+def test_ajax_tells_of_ticks_that_every_seed_has_reported() -> None:
+    sums = Sums(2)
+    assert sums.report() == {"digest": None}
+    for tick, number in ((0, 5), (1, 6), (0, -2), (2, 1), (1, 2**31 - 1), (2, 2)):
+        sums.add(tick, number)
+    sums.add(3, 9)
+    assert sums.report() == {"digest": f"0:3 1:{2**31 + 5} 2:3"}
 
 
 def test_every_setting_says_why() -> None:
