@@ -2,20 +2,20 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from analysis.checks import ExpectedAjax
-from analysis.comparison import Comparison, Statistic
-from analysis.documents import Documents, of_pairs, of_study
-from analysis.formats import integers, interval, number, p_value
+from analysis.documents import Documents, of_study
 from analysis.load import round_launch
 from analysis.pairs import PAIRS, study_pairs
-from analysis.readings import read_round3
+from analysis.report import check_lines, report
+from analysis.series import awaited, series_of, waiting_line
 from analysis.study import PINNED_AJAX, Request, Source, Study, study
-from analysis.tables import verdict
+from analysis.together import READINGS, Reading, line_of
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.launch_info import Launch
-from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
+from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES, SIDE_LABEL, SIDES, Side
 from shared.provenance import git_state
 
 DESCRIPTION = """\
@@ -27,6 +27,7 @@ examples (after 'nox -s compare --'):
   --round 3 --root .work/round3                     the two sides of one round
   --round 2 --root .work/round2 --against .work/round1
                                                     round 2's cross pairs E and R, and their reading
+  --round 4 --root .work/round4                     both parts of round 4, and their reading
   --ref-root DIR1 --ajax-root DIR2 --out DIR3       any other cross pair
   --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
   --round 1 --root .work/smoke-round1 --smoke       a smoke run
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--round",
-        choices=ROUNDS,
+        choices=[*ROUNDS, *SERIES],
         help="the round (default: the one that launch_info.txt of --root names, else 1)",
     )
     options.add_argument("--root", metavar="DIR", help="directory of a run with both sides")
@@ -148,50 +149,6 @@ def output_directory(options: argparse.Namespace) -> Path:
     return path
 
 
-def report(result: Study) -> list[str]:
-    """The verdict as lines for the terminal."""
-    comparison = result.comparison
-    lines = [comparison.title, verdict(comparison.primary)]
-    for statistic in (comparison.late, comparison.s1, comparison.s2):
-        if statistic is not None and statistic.rule is not None:
-            lines += _statistic_lines(statistic)
-    if comparison.entropy:
-        disjoint = comparison.disjoint_windows
-        lines.append(
-            f"  entropy windows with disjoint seed ranges: {integers(disjoint)} "
-            f"(of {len(comparison.entropy)})"
-        )
-    lines += _reading_lines(comparison)
-    lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
-    lines += [str(check) for check in result.failed]
-    passed = sum(check.ok is True for check in result.checks)
-    skipped = sum(check.ok is None for check in result.checks)
-    lines.append(f"checks: {passed} passed, {len(result.failed)} failed, {skipped} not possible")
-    return lines
-
-
-def _statistic_lines(statistic: Statistic) -> list[str]:
-    means = [number(float(statistic.values[side].mean())) for side in SIDES]
-    found = statistic.companion
-    lines = [f"  {statistic.name:<4} reference {means[0]}, Ajax {means[1]} (means over seeds)"]
-    if found is not None:
-        test = found.permutation
-        lines.append(
-            f"       not pre-registered: difference {found.difference:.1f} "
-            f"{interval(found.interval)}, permutation p {p_value(test.p)} (smallest possible "
-            f"{p_value(test.smallest_p)}), detectable at 80 % power: {number(found.detectable)}"
-        )
-    return lines
-
-
-def _reading_lines(comparison: Comparison) -> list[str]:
-    if comparison.round_number != 3 or "reference" not in comparison.concordance:
-        return []
-    welch = comparison.late.welch if comparison.late else None
-    reading = read_round3(comparison.concordance["reference"], welch)
-    return [f"  reading: {reading or 'out of reach'}"]
-
-
 def status(result: Study, fail_on_difference: bool) -> int:
     """Exit status: 1 for a failed check, or for a failed rule if that was asked for."""
     primary = result.comparison.primary
@@ -204,36 +161,100 @@ def _write(documents: Documents, directory: Path) -> None:
     print(f"wrote {names} in {directory}")
 
 
-def compare_pairs(options: argparse.Namespace, directory: Path) -> int:
+def compare_together(
+    reading: Reading,
+    studies: Mapping[str, Study],
+    written: Mapping[str, Path],
+    directory: Path,
+) -> None:
+    """Print and write the comparisons named in ``written``, then what is read from all of them."""
+    for name, place in written.items():
+        print("\n".join(report(studies[name])))
+        _write(of_study(studies[name]), place)
+    made = reading.documents(studies)
+    print(line_of(made))
+    _write(made, directory)
+
+
+def compare_pairs(options: argparse.Namespace) -> int:
     """Round 2's pairs E and R with round 1 in ``--against``, and their reading."""
+    directory = output_directory(options)
     sources = {
         1: Source.parse(options.against, "1"),
         2: Source.parse(options.root, "2"),
     }
     base = Request("2", {}, options.smoke, _seeds(options), _expected(options))
     studies = study_pairs(base, sources)
-    for name in PAIRS:
-        print("\n".join(report(studies[name])))
-        _write(of_study(studies[name]), directory / name)
-    reading = of_pairs(studies)
-    print(reading.texts["reading.md"].rstrip().splitlines()[-1])
-    _write(reading, directory)
+    written = {name: directory / name for name in PAIRS}
+    compare_together(READINGS["2"], studies, written, directory)
     return max(status(studies[name], options.fail_on_difference) for name in PAIRS)
+
+
+def compare_series(options: argparse.Namespace) -> int:
+    """All parts of a series, which lie in ``--root`` under their names, and their reading."""
+    if options.root is None or options.ref_root or options.ajax_root:
+        raise UserError(
+            f"--round {options.round} takes --root DIR alone; DIR holds "
+            + " and ".join(f"{ROUNDS[name].part}/" for name in SERIES[options.round])
+        )
+    parts = {ROUNDS[name].part: ROUNDS[name] for name in SERIES[options.round]}
+    found = {part: Path(options.root) / part for part in parts}
+    if missing := awaited(path for path in found.values() if path.is_dir()):
+        raise UserError(waiting_line(missing))
+    studies = {
+        part: study(_own_request(options, chosen.name, found[part]))
+        for part, chosen in parts.items()
+    }
+    directory = output_directory(options)
+    written = {part: directory / part for part in parts}
+    compare_together(READINGS[options.round], studies, written, directory)
+    return EXIT_NO if any(each.failed for each in studies.values()) else 0
+
+
+def _own_request(options: argparse.Namespace, name: str, directory: Path) -> Request:
+    """Both sides of one round in one directory."""
+    launched = round_launch(directory)
+    return Request(
+        name,
+        dict.fromkeys(SIDES, Source(directory=directory)),
+        smoke=options.smoke or (launched is not None and _is_smoke(launched)),
+        seeds=_seeds(options),
+        ajax=_expected(options),
+        rounds=dict.fromkeys(SIDES, name),
+    )
+
+
+def compare_sources(options: argparse.Namespace) -> int:
+    """One comparison; of a part of a series that has not finished its checks only."""
+    request = request_of(options)
+    if options.fail_on_difference and series_of(request.round_name):
+        raise UserError(
+            f"--fail-on-difference: round {request.round_name} has no rule LEARNS; how it is read "
+            "is in reading.md, beside its parts"
+        )
+    directory = output_directory(options)
+    result = study(request)
+    missing = awaited(each.directory for each in request.sources.values() if each.directory)
+    if missing:
+        print("\n".join([result.comparison.title, *check_lines(result), waiting_line(missing)]))
+        return EXIT_NO if result.failed else 0
+    print("\n".join(report(result)))
+    _write(of_study(result), directory)
+    return status(result, options.fail_on_difference)
 
 
 def main() -> int:
     """Run the command; the exit status."""
     options = parser().parse_args()
-    if options.against and (options.round != "2" or not options.root):
+    if options.round in SERIES:
+        if options.fail_on_difference:
+            raise UserError(f"--fail-on-difference: round {options.round} has no rule LEARNS")
+        return compare_series(options)
+    if not options.against:
+        return compare_sources(options)
+    if options.round != "2" or not options.root:
         raise UserError("--against goes with --round 2 and --root, the directory of round 2")
-    request = None if options.against else request_of(options)
-    directory = output_directory(options)
-    if request is None:
-        return compare_pairs(options, directory)
-    result = study(request)
-    print("\n".join(report(result)))
-    _write(of_study(result), directory)
-    return status(result, options.fail_on_difference)
+    return compare_pairs(options)
 
 
 if __name__ == "__main__":

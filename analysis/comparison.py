@@ -24,6 +24,9 @@ from shared.protocol import LATE_ROWS, SIDE_KEY, SIDES, Side, s1_rows
 
 ENTROPY = "ent/action/mean"
 
+#: Round -> its statistics with a rule, the one that gives the verdict first; any other has S1.
+RULED: dict[int | None, tuple[str, ...]] = {3: ("LATE", "S1"), 4: ()}
+
 Curve = tuple[float | None, ...]
 
 
@@ -77,9 +80,21 @@ class Comparison:
         return [window.rows for window in self.entropy if not window.overlap]
 
     @property
+    def ruled(self) -> tuple[str, ...]:
+        """Names of the statistics that have a rule in this round, the verdict's first."""
+        return ruled_statistics(self.round_number, smoke=self.smoke)
+
+    @property
     def primary(self) -> Statistic | None:
-        """The statistic whose rule is the verdict: LATE in round 3, else S1."""
-        return self.late if self.round_number == 3 and not self.smoke else self.s1
+        """The statistic whose rule is the verdict; ``None`` without one, or out of reach."""
+        named = {"S1": self.s1, "LATE": self.late}
+        return named[self.ruled[0]] if self.ruled else None
+
+
+def ruled_statistics(round_number: int | None, *, smoke: bool) -> tuple[str, ...]:
+    """Names of a round's statistics with a rule; LATE lies beyond a smoke's last row."""
+    names = RULED.get(round_number, ("S1",))
+    return tuple(name for name in names if name != "LATE" or not smoke)
 
 
 def compare_sides(
@@ -100,8 +115,9 @@ def compare_sides(
         for (side, data), found in zip(sides.items(), per_seed.values(), strict=True)
     }
     curves = {side: _s2_curves(data) for side, data in sides.items()}
-    s1 = _at_checkpoints("S1", sides, s1_rows(sizes.checkpoints, smoke=smoke))
-    late = _at_checkpoints("LATE", sides, LATE_ROWS) if round_number == 3 else None
+    rows = {"S1": s1_rows(sizes.checkpoints, smoke=smoke), "LATE": LATE_ROWS}
+    names = ruled_statistics(round_number, smoke=smoke)
+    ruled = {name: _at_checkpoints(name, sides, rows[name]) for name in names}
     s2 = _last_s2(curves, sides, sizes)
     return Comparison(
         title=title,
@@ -109,8 +125,8 @@ def compare_sides(
         smoke=smoke,
         sizes=sizes,
         sides=sides,
-        s1=s1,
-        late=late,
+        s1=ruled.get("S1"),
+        late=ruled.get("LATE"),
         s2_curves=curves,
         s2=s2,
         concordance={
@@ -119,7 +135,7 @@ def compare_sides(
         windows=windows,
         entropy=_entropy(windows),
         entropy_tests=_entropy_tests(per_seed),
-        out_of_reach=_out_of_reach(sides, round_number, smoke, s1, late),
+        out_of_reach=_out_of_reach(sides, ruled),
     )
 
 
@@ -219,15 +235,10 @@ def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[i
 
 
 def _out_of_reach(
-    sides: dict[Side, SideData],
-    round_number: int | None,
-    smoke: bool,
-    s1: Statistic | None,
-    late: Statistic | None,
+    sides: dict[Side, SideData], wanted: dict[str, Statistic | None]
 ) -> tuple[Missing, ...]:
     """What the files lack, and which checkpoint-based statistics a side's grid does not reach."""
     found = [missing for data in sides.values() for missing in data.missing]
-    wanted = {"S1": s1} | ({"LATE": late} if round_number == 3 and not smoke else {})
     for side, data in sides.items():
         lost = [name for name, value in wanted.items() if value is None or side not in value.values]
         if data.seeds and lost:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.figures import Data, draw_all, figure_data
+from analysis.canvas import Data
+from analysis.figures import draw_all, figure_data
 from analysis.outputs import as_json, file_names
-from analysis.pairs import reading_documents
 from analysis.study import Study
 from analysis.tables import render
 from shared.files import dump_json, write_atomic
@@ -29,19 +29,16 @@ class Documents:
         return [*(directory / name for name in self.texts), *drawn]
 
 
+def documents(texts: Mapping[str, str], figures: Mapping[str, Data]) -> Documents:
+    """``texts`` and the numbers behind ``figures``, as documents."""
+    return Documents({**texts, FIGURE_NUMBERS: dump_json(figures)}, figures)
+
+
 def of_study(result: Study) -> Documents:
     """Tables, JSON and figures of one comparison."""
     markdown, data = file_names(result.comparison.round_number)
-    figures = figure_data(result.comparison)
     texts = {
         markdown: render(result.comparison, result.checks),
         data: dump_json(as_json(result.comparison, result.checks, result.audits)),
-        FIGURE_NUMBERS: dump_json(figures),
     }
-    return Documents(texts, figures)
-
-
-def of_pairs(studies: Mapping[str, Study]) -> Documents:
-    """The reading of round 2, from round 1 and both pairs."""
-    texts, figures = reading_documents({name: each.comparison for name, each in studies.items()})
-    return Documents({**texts, FIGURE_NUMBERS: dump_json(figures)}, figures)
+    return documents(texts, figure_data(result.comparison))

@@ -1,8 +1,7 @@
 """Figures as PNG and SVG, drawn from numbers that are saved and compared apart.
 
 :func:`figure_data` says what every figure of a comparison shows, as plain JSON data;
-:func:`draw` only draws such data. Colours are Okabe and Ito's, which colour-blind readers can tell
-apart, and sides differ in line style and marker too.
+:func:`draw_all` only draws such data.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,32 +9,19 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy import stats
 
+from analysis import figures_forms
+from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, save, thousands
 from analysis.companions import CONFIDENCE, block_bootstrap_interval
 from analysis.comparison import Comparison
-from shared.protocol import CAP_RETURN, LATE_ROWS, MAX_EPISODE_STEPS, SIDE_LABEL, SIDES, Side
+from shared.protocol import CAP_RETURN, LATE_ROWS, MAX_EPISODE_STEPS, SIDE_LABEL, SIDES
 
-Data = dict[str, Any]
-
-COLOUR: dict[Side, str] = {"reference": "#0072B2", "ajax": "#D55E00"}
-MARKER: dict[Side, str] = {"reference": "o", "ajax": "s"}
 #: Line styles that tell one side's seeds apart.
 SEED_STYLES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
-#: Fixed, so that the same numbers give the same SVG.
-_SETTINGS: Any = {
-    "svg.hashsalt": "comparison",
-    "svg.fonttype": "none",
-    "font.size": 9,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-}
 #: Checkpoints in a block of the bootstrap behind a seed's LATE interval: 2000 rows.
 LATE_BLOCK = 5
 
@@ -138,31 +124,14 @@ def draw_all(
         figure.set_layout_engine("none")
         for suffix in formats:
             path = directory / f"{name}.{suffix}"
-            _save(figure, path)
+            save(figure, path)
             written.append(path)
     return written
 
 
-def _save(figure: Figure, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    temporary = path.with_name(f".{path.name}")
-    with mpl.rc_context(_SETTINGS):
-        figure.savefig(temporary, format=path.suffix[1:], dpi=110, metadata=metadata)
-    temporary.replace(path)
-
-
-def _new(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(1, columns, sharey=True, squeeze=False)
-    return figure, list(axes[0])
-
-
 def _curves(data: Data) -> Figure:
     present = [side for side in SIDES if data["sides"].get(side)]
-    figure, all_axes = _new(5.3 * len(present), 4.6, len(present))
+    figure, all_axes = new_figure(5.3 * len(present), 4.6, len(present))
     for axes, side in zip(all_axes, present, strict=True):
         seeds = {seed: dict(map(tuple, points)) for seed, points in data["sides"][side].items()}
         for dashes, curve in zip(cycle(SEED_STYLES), seeds.values(), strict=False):
@@ -187,19 +156,13 @@ def _curves(data: Data) -> Figure:
             xlabel="thousand rows (transitions of all 16 environments)",
             ylim=(0, MAX_EPISODE_STEPS * 1.03),
         )
-        _thousands(axes)
+        thousands(axes)
     all_axes[0].set_ylabel("evaluation return (mean of an evaluation)")
     figure.suptitle(data["title"])
     entries = (axes.get_legend_handles_labels() for axes in all_axes)
     named = {label: handle for pair in entries for handle, label in zip(*pair, strict=True)}
     figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
-
-
-def _thousands(axes: Axes) -> None:
-    """Rows in thousands on the horizontal axis."""
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 4, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda rows, _: f"{rows / 1000:g}"))
 
 
 def _draw_rule(axes: Axes, rule: Data | None) -> None:
@@ -229,7 +192,7 @@ def _label_ends(axes: Axes, seeds: Mapping[str, Mapping[int, float]], colour: st
 
 def _entropy(data: Data) -> Figure:
     panels = data["panels"]
-    figure, all_axes = _new(max(5.2, 3.9 * len(panels)), 3.9, len(panels))
+    figure, all_axes = new_figure(max(5.2, 3.9 * len(panels)), 3.9, len(panels))
     for axes, (title, panel) in zip(all_axes, panels.items(), strict=True):
         windows = panel["windows"]
         ends = np.array([window["rows"] for window in windows])
@@ -237,7 +200,7 @@ def _entropy(data: Data) -> Figure:
         for side, shift in (("reference", -0.13), ("ajax", 0.13)):
             table = [window[side] for window in windows]
             axes.errorbar(
-                ends + shift * step, [mean for mean, _, _ in table], _bars(table), fmt=MARKER[side],  # type: ignore[index]
+                ends + shift * step, [mean for mean, _, _ in table], bars(table), fmt=MARKER[side],  # type: ignore[index]
                 color=COLOUR[side], ms=4.5, capsize=2.5, lw=1.4, label=panel["labels"][side],  # type: ignore[index]
             )  # fmt: skip
         for index, window in enumerate(w for w in windows if not w["overlap"]):
@@ -247,25 +210,14 @@ def _entropy(data: Data) -> Figure:
             )  # fmt: skip
         axes.set(xlabel="window ends at row (thousands)", ylim=(0, 0.72))
         axes.set_title(title.replace(": ", ":\n", 1))
-        _thousands(axes)
+        thousands(axes)
         axes.legend(fontsize=7.5, loc="lower left")
     all_axes[0].set_ylabel("actor entropy ent/action/mean (nats)\nmean and range over seeds")
     return figure
 
 
-def _bars(values: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Lengths of error bars below and above each (value, low, high).
-
-    The mean of equal numbers may lie above the highest of them by a rounding error.
-    """
-    return [
-        [max(0.0, value - low) for value, low, _ in values],
-        [max(0.0, high - value) for value, _, high in values],
-    ]
-
-
 def _late(data: Data) -> Figure:
-    figure, (axes,) = _new(7.2, 4.2)
+    figure, (axes,) = new_figure(7.2, 4.2)
     axes.axhspan(*data["range"], color=COLOUR["reference"], alpha=0.13, lw=0,
                  label="rule: range of the reference seeds")  # fmt: skip
     position = 0
@@ -274,14 +226,14 @@ def _late(data: Data) -> Figure:
         entry = data["sides"][side]
         for index, (seed, value, low, high) in enumerate(entry["seeds"]):
             axes.errorbar(
-                position, value, _bars([(value, low, high)]), fmt=MARKER[side], ms=5,
+                position, value, bars([(value, low, high)]), fmt=MARKER[side], ms=5,
                 color=COLOUR[side], capsize=3, lw=1.1, alpha=0.8,
                 label=f"{data['labels'][side]}: one seed" if index == 0 else None,
             )  # fmt: skip
             ticks.append((position, f"s{seed}"))
             position += 1
         mean, *bounds = entry["mean"]
-        error = _bars([(mean, *bounds)]) if bounds else None
+        error = bars([(mean, *bounds)]) if bounds else None
         axes.errorbar(
             position, mean, error, fmt=MARKER[side], ms=9, color=COLOUR[side], capsize=6, lw=2.6,
             label=f"{data['labels'][side]}: mean of {len(entry['seeds'])} seeds",
@@ -304,4 +256,5 @@ DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "entropy": _entropy,
     "entropy_windows": _entropy,
     "late": _late,
+    **figures_forms.DRAWINGS,
 }

@@ -10,9 +10,9 @@ from typing import Any
 
 from analysis.checks import Check
 from analysis.checks_ajax import S2Audit
-from analysis.comparison import Comparison, Statistic
+from analysis.comparison import Comparison
 from analysis.readings import read_round3, read_round3_as_first_written
-from shared.protocol import CAP_ROWS, SIDE_KEY, SIDES, s1_rows
+from shared.protocol import CAP_ROWS, SIDE_KEY, SIDES, Side, s1_rows
 
 FORMAT = 1
 
@@ -43,21 +43,15 @@ def as_json(
 
 def _summary(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[str, Any]:
     sizes = comparison.sizes
-    rule = comparison.s1.rule if comparison.s1 else None
     return {
         "smoke": comparison.smoke,
         "seeds": list(sizes.seeds),
         "rows": list(sizes.checkpoints),
-        "s1_rows": list(s1_rows(sizes.checkpoints, smoke=comparison.smoke)),
-        "A": rule and rule.A,
-        "ref_S1_min": rule and rule.low,
-        "ref_S1_max": rule and rule.high,
-        "LEARNS": rule and rule.learns,
-        "WITHIN_RANGE": rule and rule.within_range,
+        **(_s1_rule(comparison) if "S1" in comparison.ruled else {}),
         "per_seed": {
             SIDE_KEY[side]: {
                 str(each.seed): {
-                    "S1": _value(comparison.s1, comparison, side, each.seed),
+                    **_s1(comparison, side, each.seed),
                     "S2": (comparison.s2_curves[side].get(each.seed) or (None,))[-1],
                     "eval": [row.mean for row in each.evaluations],
                     "S2_curve": list(comparison.s2_curves[side].get(each.seed, ())),
@@ -71,13 +65,26 @@ def _summary(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[str,
     }
 
 
-def _value(
-    statistic: Statistic | None, comparison: Comparison, side: Any, seed: int
-) -> float | None:
-    if statistic is None or side not in statistic.values:
-        return None
+def _s1_rule(comparison: Comparison) -> dict[str, Any]:
+    rule = comparison.s1.rule if comparison.s1 else None
+    return {
+        "s1_rows": list(s1_rows(comparison.sizes.checkpoints, smoke=comparison.smoke)),
+        "A": rule and rule.A,
+        "ref_S1_min": rule and rule.low,
+        "ref_S1_max": rule and rule.high,
+        "LEARNS": rule and rule.learns,
+        "WITHIN_RANGE": rule and rule.within_range,
+    }
+
+
+def _s1(comparison: Comparison, side: Side, seed: int) -> dict[str, float | None]:
+    """S1 of one seed, in a round that has S1; ``None`` where it is out of reach."""
+    if "S1" not in comparison.ruled:
+        return {}
+    if comparison.s1 is None or side not in comparison.s1.values:
+        return {"S1": None}
     position = comparison.sides[side].seed_numbers.index(seed)
-    return float(statistic.values[side][position])
+    return {"S1": float(comparison.s1.values[side][position])}
 
 
 def _analysis3(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+from analysis.canvas import Data
 from analysis.comparison import Comparison
-from analysis.figures import Data, entropy_data
+from analysis.figures import entropy_data
 from analysis.formats import markdown_table, number, yes
 from analysis.readings import Round2Reading, read_round2
 from analysis.study import Request, Source, Study, study

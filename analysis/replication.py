@@ -19,6 +19,13 @@ PUBLISHED_ARMS: dict[tuple[Side, str], str] = {
     ("ajax", "stock"): "round1",
     ("ajax", "literal"): "pairR",
 }
+#: Published as a mean alone, without seed ranges (prereg/DIAGNOSIS.md).
+PUBLISHED_MEANS: dict[tuple[Side, str, int, str], float] = {
+    ("reference", "stock", 4_000, "val/std"): 0.052,
+    ("ajax", "stock", 4_000, "val/std"): 0.003,
+    ("reference", "stock", 4_000, "rew/min"): -0.111,
+    ("ajax", "stock", 4_000, "rew/min"): 0.000,
+}
 #: A value this close to the published range, relative to its bound, counts as near.
 NEAR = 0.01
 #: Published window means are rounded to four decimals.
@@ -62,3 +69,13 @@ def beside_published(side: SideData, windows: WindowTable | None) -> Iterator[Be
             if metric in windows[rows] and metric in published[rows]:
                 _, low, high = windows[rows][metric]
                 yield Beside(rows, metric, low, high, *published[rows][metric][1:])
+
+
+def published_window(side: Side, arm: str, rows: int, metric: str) -> tuple[float, ...] | None:
+    """What was published of an arm: (mean, lowest, highest seed), a mean alone, or ``None``."""
+    comparison = PUBLISHED_ARMS.get((side, arm))
+    if comparison is None:
+        return None
+    found = load_windows()[comparison][side].get(rows, {}).get(metric)
+    alone = PUBLISHED_MEANS.get((side, arm, rows, metric))
+    return found if found or alone is None else (alone,)

@@ -9,27 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from analysis.difference import ABSENT, Difference, json_differences, unified
-from analysis.documents import Documents, of_pairs, of_study
+from analysis.documents import Documents, of_study
 from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
 from analysis.published_table import Row, published_rows
 from analysis.study import Study
+from analysis.together import READING_JSON, READINGS
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.files import plain, read_json, read_json_object, read_text
-from shared.protocol import PAIRINGS, READING2
 from shared.provenance import REPO
 
 RESULTS = REPO / "results"
 
 DESCRIPTION = """\
-Recompute every statistic of the three published rounds from the recorded figures in results/,
-draw the figures, and compare tables, and the numbers behind the figures, with the recorded ones.
-Prints what was published beside what was recomputed; a difference is printed as a unified diff.
+Recompute every statistic of the three published rounds from the recorded figures in results/, and
+of round 4 from its raw records there, draw the figures, and compare tables, and the numbers behind
+the figures, with the recorded ones. Prints what was published or recorded beside what was
+recomputed; a difference is printed as a unified diff.
 
 With --results DIR the same for a tree of yours in the published layout (round1/, round2/pairE/,
-round2/pairR/, round3/, or any directory of a run): every number of its summary.json or
-analysis3.json that its raw files allow is recomputed and compared."""
+round2/pairR/, round3/, round4/literal/, round4/exact/, or any directory of a run): every number of
+its summary.json or analysis3.json that its raw files allow is recomputed and compared."""
 
 EPILOG = """\
 exit status: 0 everything is equal; 1 something differs; 2 bad input."""
@@ -151,7 +152,7 @@ def recompute(target: Target, *, own: bool) -> tuple[Study, Outcome]:
 
 
 def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Outcome], list[str]]:
-    """All directories of a tree, round 2's reading where its parts are there, and what lacks."""
+    """All directories of a tree, the readings whose parts are there, and what lacks."""
     studies: dict[str, Study] = {}
     outcomes: list[Outcome] = []
     targets, lacking = find_targets(root, own=own)
@@ -159,25 +160,49 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
         result, outcome = recompute(target, own=own)
         studies[target.name] = result
         outcomes.append(outcome)
-    parts = {name: PAIRINGS[name].directory for name in READING2}
-    if all(name in studies for name in parts.values()):
-        documents = of_pairs({part: studies[name] for part, name in parts.items()})
-        compared = compare_documents(documents.texts, root / "round2", own=own)
-        outcomes.append(Outcome("round2", documents, compared, compared.lacking))
+    for reading in READINGS.values():
+        if not all(name in studies for name in reading.parts.values()):
+            continue
+        documents = reading.documents({part: studies[at] for part, at in reading.parts.items()})
+        compared = compare_documents(documents.texts, root / reading.directory, own=own)
+        outcomes.append(Outcome(reading.directory, documents, compared, compared.lacking))
     return studies, outcomes, lacking
 
 
-def _print_rows(rows: list[Row]) -> None:
+def _print_rows(rows: list[Row], first: str) -> None:
     words = {True: "yes", False: "NO", None: "carried"}
     cells = [[row.statistic, row.published, row.recomputed, words[row.equal]] for row in rows]
-    print("\n".join(text_table(["statistic", "published", "recomputed", "equal"], cells)))
+    print("\n".join(text_table(["statistic", first, "recomputed", "equal"], cells)))
+
+
+def _print_tables(studies: Mapping[str, Study], outcomes: list[Outcome]) -> list[Row]:
+    """Print what was published, and what is recorded of readings, beside what is recomputed."""
+    published, recorded = published_rows(studies), _reading_rows(outcomes)
+    _print_rows(published, "published")
+    if recorded:
+        print()
+        _print_rows(recorded, "recorded")
+    return [*published, *recorded]
+
+
+def _reading_rows(outcomes: list[Outcome]) -> list[Row]:
+    """What is recorded of the readings beside what is recomputed, where they have such lines."""
+    made = {outcome.name: outcome.documents for outcome in outcomes}
+    rows: list[Row] = []
+    for reading in READINGS.values():
+        if reading.rows is not None and reading.directory in made:
+            path = RESULTS / reading.directory / READING_JSON
+            recorded = read_json_object(path) if path.exists() else {}
+            recomputed = json.loads(made[reading.directory].texts[READING_JSON])
+            rows += reading.rows(recorded, recomputed)
+    return rows
 
 
 def _own(options: argparse.Namespace) -> int:
     faults = manifest_faults(RESULTS, recorded_only=options.update)
     for fault in faults:
         print(f"error: {fault}")
-    studies, outcomes, _ = recompute_tree(RESULTS, own=True)
+    studies, outcomes, lacking = recompute_tree(RESULTS, own=True)
     if options.update:
         wrong = [row.statistic for row in published_rows(studies) if row.equal is False]
         if faults or wrong:
@@ -191,8 +216,9 @@ def _own(options: argparse.Namespace) -> int:
         print(f"wrote the tables and figures of {', '.join(each.name for each in outcomes)}")
         return 0
     _draw(outcomes, options.keep)
-    rows = published_rows(studies)
-    _print_rows(rows)
+    rows = _print_tables(studies, outcomes)
+    for line in lacking:
+        print(f"not recomputed: {line}")
     differences = [line for outcome in outcomes for line in outcome.differences]
     print("\n".join(differences), end="\n" if differences else "")
     unequal = sum(row.equal is False for row in rows)

@@ -1,6 +1,6 @@
 """Sections of the Markdown tables: each makes the lines of one section, or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.checks import Check
@@ -14,14 +14,15 @@ from shared.protocol import CAP_RETURN, CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
 MANY_CHECKPOINTS = 20
 UNREGISTERED = "not pre-registered"
 #: Columns of a table of companions, after the first.
-COMPANION_HEAD = (
+_COMPANION_HEAD = (
     "difference [95 %]",
     "Hedges g [95 %]",
     "permutation p",
     "smallest p possible",
-    "rule fails by chance",
     "detectable at 80 %",
 )
+#: One more, where the round has a rule of this kind.
+_RULE_FAILS = "rule fails by chance"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def _statistic_table(comparison: Comparison, statistic: Statistic | None) -> lis
     if statistic is None:
         return []
     # S2 belongs to rounds 1 and 2 (prereg/PROTOCOL.md, section 9).
-    extra = statistic.name == "S2" and comparison.round_number == 3
+    extra = statistic.name == "S2" and comparison.round_number in (3, 4)
     mark = f" ({UNREGISTERED} in this round)" if extra else ""
     lines = [f"## {statistic.name}{mark}", "", _definition(statistic), ""]
     columns = {
@@ -175,40 +176,53 @@ def s2_curves(page: Page) -> list[str]:
     return ["## S2 at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
 
 
-def companion_row(name: str, found: Companion, digits: int = 1) -> list[str]:
-    """One line of a table of companions; ``digits`` are the statistic's own."""
-    test = found.permutation
-    return [
-        name,
-        f"{found.difference:.{digits}f} {interval(found.interval, digits)}",
-        f"{number(found.hedges_g, 2)} {interval(found.hedges_interval, 2)}",
-        p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
-        p_value(test.smallest_p),
-        f"{test.rule_fails:.1%}",
-        number(found.detectable, digits),
-    ]
+def companion_table(
+    comparison: Comparison, first: str, found: Mapping[str, tuple[Companion, int]]
+) -> list[str]:
+    """Lines of a table of companions, under their names, with each statistic's own decimals."""
+    fails = [_RULE_FAILS] if comparison.ruled else []
+    rows = []
+    for name, (each, digits) in found.items():
+        test = each.permutation
+        rows.append(
+            [
+                name,
+                f"{each.difference:.{digits}f} {interval(each.interval, digits)}",
+                f"{number(each.hedges_g, 2)} {interval(each.hedges_interval, 2)}",
+                p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
+                p_value(test.smallest_p),
+                *([f"{test.rule_fails:.1%}"] if fails else []),
+                number(each.detectable, digits),
+            ]
+        )
+    *head, last = _COMPANION_HEAD
+    return markdown_table([first, *head, *fails, last], rows)
 
 
 def companions(page: Page) -> list[str]:
     """The companions that were not pre-registered."""
     statistics = (page.comparison.late, page.comparison.s1, page.comparison.s2)
-    rows = [
-        companion_row(each.name, each.companion)
+    found = {
+        each.name: (each.companion, 1)
         for each in statistics
         if each is not None and each.companion is not None
-    ]
+    }
     if page.comparison.round_number == 3 and page.comparison.late_rates is not None:
-        rows.append(companion_row("late rate at the cap", page.comparison.late_rates, digits=3))
-    if not rows:
+        found["late rate at the cap"] = (page.comparison.late_rates, 3)
+    if not found:
         return []
+    fails = (
+        "Rule fails by chance: share of regroupings in which LEARNS fails, that is, how often it "
+        "would fail if the side made no difference. "
+    )
     return [
         "## What these seeds can show (not pre-registered)",
         "",
         "Difference: reference mean minus Ajax mean, with Welch's interval. Permutation: "
-        "two-sided, over all regroupings of the seeds. Rule fails by chance: share of regroupings "
-        "in which LEARNS fails, that is, how often it would fail if the side made no difference. "
+        "two-sided, over all regroupings of the seeds. "
+        f"{fails if page.comparison.ruled else ''}"
         "Detectable: the smallest true difference that Welch's test at 5 % finds with 80 % power, "
         "for normal samples with the spread seen here.",
         "",
-        *markdown_table(["statistic", *COMPANION_HEAD], rows),
+        *companion_table(page.comparison, "statistic", found),
     ]

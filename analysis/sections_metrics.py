@@ -5,7 +5,7 @@ from collections import Counter
 from analysis.companions import disjoint_by_chance
 from analysis.formats import DASH, integers, interval, markdown_table, span, yes
 from analysis.replication import NEAR, beside_published
-from analysis.sections import COMPANION_HEAD, UNREGISTERED, Page, companion_row
+from analysis.sections import UNREGISTERED, Page, companion_table
 from analysis.statistics import ranges_overlap
 from shared.metrics import TABLE_METRICS
 from shared.protocol import SIDE_LABEL, SIDES
@@ -42,8 +42,8 @@ def entropy(page: Page) -> list[str]:
     tests = comparison.entropy_tests
     if not tests:
         return [*lines, "Tests and intervals need each seed's value, not only the ranges."]
-    rows = [companion_row(str(end), found, digits=4) for end, found in tests.items()]
-    return [*lines, "", *markdown_table(["window ends", *COMPANION_HEAD], rows)]
+    named = {str(end): (found, 4) for end, found in tests.items()}
+    return [*lines, "", *companion_table(comparison, "window ends", named)]
 
 
 def replication(page: Page) -> list[str]:

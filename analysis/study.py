@@ -58,6 +58,8 @@ class Source:
 
     directory: Path | None = None
     published_round: int | None = None
+    #: What tables call the directory, where that is not its own location.
+    name: str | None = None
 
     @classmethod
     def parse(cls, text: str, round_name: str) -> "Source":
@@ -171,7 +173,8 @@ def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
 def _load(request: Request, side: Side, sizes: Sizes) -> SideData:
     source = request.sources[side]
     if source.directory is not None:
-        return load_side(source.directory, side, sizes.seeds, sizes.every)
+        data = load_side(source.directory, side, sizes.seeds, sizes.every)
+        return data if source.name is None else replace(data, source=source.name)
     data = published_side(side, _published_round(request, source))
     kept = tuple(each for each in data.seeds if each.seed in sizes.seeds)
     absent = sorted(set(sizes.seeds) - set(data.seed_numbers))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from analysis import sections, sections_metrics
 from analysis.checks import Check
-from analysis.comparison import Comparison, Statistic
+from analysis.comparison import Comparison
 from analysis.formats import DASH, integers, markdown_table, span
 from analysis.sections import Page
 from shared.protocol import ARMS, KNOWN_DIFFERENCES, SIDE_LABEL, removed_by_arms
@@ -20,8 +20,15 @@ def render(comparison: Comparison, checks: Sequence[Check]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def verdict(statistic: Statistic | None) -> str:
-    """One sentence: what the rule says of this statistic."""
+#: Instead of a verdict, where a part of a round has no rule of its own.
+NO_RULE = "No rule is about this part alone: round {} is read from its parts together (reading.md)."
+
+
+def verdict(comparison: Comparison) -> str:
+    """One sentence: what the rule says of the comparison."""
+    if not comparison.ruled:
+        return NO_RULE.format(comparison.round_number)
+    statistic = comparison.primary
     if statistic is None or statistic.rule is None:
         return "The rule is out of reach: a side or a checkpoint is missing (below)."
     rule = statistic.rule
@@ -46,7 +53,7 @@ def _head(page: Page) -> list[str]:
     return [
         f"# {page.comparison.title}",
         "",
-        verdict(page.comparison.primary),
+        verdict(page.comparison),
         "",
         f"{sizes.rows} rows, evaluation every {sizes.every} rows on {sizes.episodes} episodes"
         f"{', tiny widths (smoke: plumbing only, no learning)' if sizes.tiny else ''}. "

@@ -6,10 +6,11 @@ from pathlib import Path
 from analysis.checks import ExpectedAjax
 from analysis.load import round_launch
 from analysis.outputs import file_names
+from analysis.series import awaited, waiting_line
 from analysis.study import Request, Source, Study, study
 from shared.files import read_json_object
 from shared.layout import RunLayout
-from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SIDES, Side
+from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SERIES, SIDES, Side
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,40 @@ def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
             rounds=pairing.round_names,
         )
         targets.append(Target(pairing.directory, directory, request))
-    return targets + _other_targets(root, {target.directory for target in targets}), lacking
+    parts, waiting = _part_targets(root, own)
+    targets += parts
+    others = _other_targets(root, {target.directory for target in targets} | set(waiting))
+    return targets + others, [*lacking, *waiting.values()]
+
+
+def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]:
+    """The parts of series that lie where results have them; and of those that cannot be, why."""
+    targets, waiting = [], {}
+    for chosen in (ROUNDS[name] for parts in SERIES.values() for name in parts):
+        directory = root / chosen.directory
+        summary = directory / file_names(chosen.number)[1]
+        if not _holds_run(directory) or not (own or summary.exists()):
+            continue
+        if missing := awaited([directory]):
+            waiting[directory] = f"{directory}: {waiting_line(missing)}"
+            continue
+        smoke = summary.exists() and bool(read_json_object(summary).get("smoke"))
+        # A tree of this project's own says so wherever its clone lies.
+        name = f"<repo>/results/{chosen.directory}" if own else None
+        sources: dict[Side, Source] = dict.fromkeys(SIDES, Source(directory, name=name))
+        rounds = dict.fromkeys(SIDES, chosen.name)
+        request = Request(chosen.name, sources, smoke=smoke, rounds=rounds)
+        targets.append(Target(chosen.directory, directory, request))
+    return targets, waiting
+
+
+def _holds_run(directory: Path) -> bool:
+    return any(RunLayout(directory).seeds(side) for side in SIDES)
 
 
 def _source(root: Path, number: int, own: bool) -> Source | None:
     directory = root / f"round{number}"
-    if any(RunLayout(directory).seeds(side) for side in SIDES):
+    if _holds_run(directory):
         return Source(directory=directory)
     return Source(published_round=number) if own else None
 
@@ -63,7 +92,7 @@ def _other_targets(root: Path, known: set[Path]) -> list[Target]:
     for file, kind in kinds.items():
         for path in sorted(root.rglob(file)):
             directory = path.parent
-            if directory in known or not any(RunLayout(directory).seeds(side) for side in SIDES):
+            if directory in known or not _holds_run(directory):
                 continue
             known.add(directory)
             launch, smoke = round_launch(directory), bool(read_json_object(path).get("smoke"))

@@ -25,12 +25,34 @@ def window_width(every: int) -> int:
     return STANDARD_WIDTH if STANDARD_WIDTH % every == 0 else every
 
 
+#: Records of one window, each with the number of its metric samples; and their means.
+_Group = Sequence[tuple[float, Record]]
+_Sampled = Sequence[tuple[float, Mapping[str, float | None]]]
+
+
 def seed_windows(records: Sequence[Record], width: int) -> SeedWindows:
     """Window means of one seed over windows of ``width`` rows.
 
     A metric without a finite sample in a window is left out of it; so is the last window where
     the records end inside it.
     """
+    return {end: _joined(group) for end, group in _groups(records, width).items()}
+
+
+def seed_value(records: Sequence[Record], width: int, end: int, name: str) -> float:
+    """One metric of one seed in the window of ``width`` rows that ends at ``end``.
+
+    NaN where the window is not there, and where any of its means is not a finite number: records
+    have null for these, and :func:`seed_windows` averages the others.
+    """
+    sampled = _sampled(_groups(records, width).get(end, []))
+    whole = all(train.get(name) is not None for _, train in sampled)
+    value = _weighted(sampled, name) if whole else None
+    return math.nan if value is None else value
+
+
+def _groups(records: Sequence[Record], width: int) -> dict[int, _Group]:
+    """Window's last row -> its records; without a last window that the records do not fill."""
     groups: dict[int, list[tuple[float, Record]]] = {}
     previous = 0
     for record in records:
@@ -40,11 +62,15 @@ def seed_windows(records: Sequence[Record], width: int) -> SeedWindows:
         previous = record.updates
         groups.setdefault(-(-record.rows // width) * width, []).append((float(weight), record))
     last = records[-1].rows if records else 0
-    return {end: _joined(group) for end, group in groups.items() if end <= last}
+    return {end: group for end, group in groups.items() if end <= last}
 
 
-def _joined(group: Sequence[tuple[float, Record]]) -> dict[str, float]:
-    sampled = [(weight, record.train) for weight, record in group if weight > 0]
+def _sampled(group: _Group) -> _Sampled:
+    return [(weight, record.train) for weight, record in group if weight > 0]
+
+
+def _joined(group: _Group) -> dict[str, float]:
+    sampled = _sampled(group)
     names = set[str]().union(*(train for _, train in sampled))
     values = {name: _weighted(sampled, name) for name in names}
     found = {name: value for name, value in values.items() if value is not None}
@@ -57,9 +83,7 @@ def _joined(group: Sequence[tuple[float, Record]]) -> dict[str, float]:
     return found
 
 
-def _weighted(
-    sampled: Sequence[tuple[float, Mapping[str, float | None]]], name: str
-) -> float | None:
+def _weighted(sampled: _Sampled, name: str) -> float | None:
     """Mean of one metric; ``None`` without a sample, or where a sample is not finite.
 
     A loop over two to five numbers: numpy's overhead per call would be ten times its cost.

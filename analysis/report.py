@@ -1,0 +1,56 @@
+"""What ``nox -s compare`` prints of a comparison."""
+
+from analysis.comparison import Comparison, Statistic
+from analysis.formats import integers, interval, number, p_value
+from analysis.readings import read_round3
+from analysis.study import Study
+from analysis.tables import verdict
+from shared.protocol import SIDES
+
+
+def report(result: Study) -> list[str]:
+    """The verdict as lines for the terminal."""
+    comparison = result.comparison
+    lines = [comparison.title, verdict(comparison)]
+    for statistic in (comparison.late, comparison.s1, comparison.s2):
+        if statistic is not None and statistic.rule is not None:
+            lines += _statistic_lines(statistic)
+    if comparison.entropy:
+        disjoint = comparison.disjoint_windows
+        lines.append(
+            f"  entropy windows with disjoint seed ranges: {integers(disjoint)} "
+            f"(of {len(comparison.entropy)})"
+        )
+    lines += _reading_lines(comparison)
+    lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
+    return lines + check_lines(result)
+
+
+def check_lines(result: Study) -> list[str]:
+    """The failed checks, and how many there are of each kind."""
+    passed = sum(check.ok is True for check in result.checks)
+    skipped = sum(check.ok is None for check in result.checks)
+    counts = f"{passed} passed, {len(result.failed)} failed, {skipped} not possible"
+    return [*map(str, result.failed), f"checks: {counts}"]
+
+
+def _statistic_lines(statistic: Statistic) -> list[str]:
+    means = [number(float(statistic.values[side].mean())) for side in SIDES]
+    found = statistic.companion
+    lines = [f"  {statistic.name:<4} reference {means[0]}, Ajax {means[1]} (means over seeds)"]
+    if found is not None:
+        test = found.permutation
+        lines.append(
+            f"       not pre-registered: difference {found.difference:.1f} "
+            f"{interval(found.interval)}, permutation p {p_value(test.p)} (smallest possible "
+            f"{p_value(test.smallest_p)}), detectable at 80 % power: {number(found.detectable)}"
+        )
+    return lines
+
+
+def _reading_lines(comparison: Comparison) -> list[str]:
+    if comparison.round_number != 3 or "reference" not in comparison.concordance:
+        return []
+    welch = comparison.late.welch if comparison.late else None
+    reading = read_round3(comparison.concordance["reference"], welch)
+    return [f"  reading: {reading or 'out of reach'}"]

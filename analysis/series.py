@@ -1,0 +1,50 @@
+"""Rounds of several parts, and whether all of one has run: before that nothing is computed of it.
+
+So has it prereg/ROUND4.md: what one part shows must not decide how another is run or read.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from analysis.load import launches, round_launch
+from shared.files import read_text
+from shared.layout import AJAX_NAME, RunLayout, reference_name
+from shared.preregistration import KEY
+from shared.protocol import ROUNDS, SERIES, Round
+
+
+def series_of(name: str) -> tuple[Round, ...]:
+    """The parts of the series to which the round ``name`` belongs; none of any other round."""
+    found = (parts for parts in SERIES.values() if name in parts)
+    return tuple(ROUNDS[part] for part in next(found, ()))
+
+
+def awaited(directories: Iterable[Path]) -> list[Path]:
+    """The exit codes for which pre-registered series wait, of which ``directories`` hold parts.
+
+    A part's siblings lie beside it, under their own names. A smoke, and runs of other sizes than
+    the round's, are under no pre-registration and wait for nothing.
+    """
+    found: list[Path] = []
+    for directory in directories:
+        launch = round_launch(directory)
+        if launch is None or not any(KEY in each.fields for each in launches(directory)):
+            continue
+        for part in series_of(launch.fields["round"]):
+            own = part.name == launch.fields["round"]
+            layout = RunLayout(directory if own else directory.absolute().parent / part.part)
+            found += [layout.done(name) for name in (*map(reference_name, part.seeds), AJAX_NAME)]
+    return [path for path in dict.fromkeys(found) if not _finished(path)]
+
+
+def _finished(done: Path) -> bool:
+    return done.is_file() and read_text(done).strip() == "0"
+
+
+def waiting_line(missing: list[Path]) -> str:
+    """What a series waits for, in one line."""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return (
+        "nothing of a series is computed before all of its processes have finished, except the "
+        f"checks (prereg/ROUND4.md); {missing[0]}{more} is not there or not 0"
+    )

@@ -1,0 +1,66 @@
+"""Readings of several comparisons together, as a table: round 2's pairs, round 4's parts."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis import figures_forms, pairs, round4, round4_rows, round4_tables
+from analysis.canvas import Data
+from analysis.documents import Documents, documents
+from analysis.published_table import Row
+from analysis.study import Study
+from shared.files import dump_json
+from shared.protocol import PAIRINGS, READING2
+
+READING, READING_JSON = "reading.md", "reading.json"
+
+#: Texts by file name, and the numbers of figures by their name.
+Made = tuple[dict[str, str], dict[str, Data]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read from several comparisons, in documents of its own."""
+
+    #: Where they lie below a tree of results.
+    directory: str
+    #: Name of a comparison in the reading -> its directory below the tree.
+    parts: Mapping[str, str]
+    make: Callable[[Mapping[str, Study]], Made]
+    #: Lines about ``reading.json`` as recorded and as recomputed, where no publication has them.
+    rows: Callable[[Mapping[str, Any], Mapping[str, Any]], Iterable[Row]] | None = None
+
+    def documents(self, studies: Mapping[str, Study]) -> Documents:
+        """``reading.md``, ``reading.json`` and figures, from the comparisons by their name."""
+        return documents(*self.make(studies))
+
+
+def line_of(made: Documents) -> str:
+    """The line of ``reading.md`` that says how it is read."""
+    return next(line for line in made.texts[READING].splitlines() if line.startswith("Reading: "))
+
+
+def _of_pairs(studies: Mapping[str, Study]) -> Made:
+    return pairs.reading_documents({name: each.comparison for name, each in studies.items()})
+
+
+def _of_round4(studies: Mapping[str, Study]) -> Made:
+    lacking = round4.out_of_reach(studies)
+    if lacking:
+        nothing = dump_json({"format": round4.FORMAT, "reading": None, "reasons": lacking})
+        return {READING: round4_tables.unread(lacking), READING_JSON: nothing}, {}
+    found = round4.read_round4(studies)
+    texts = {READING: round4_tables.render(found), READING_JSON: dump_json(round4.as_json(found))}
+    return texts, figures_forms.figure_data(found)
+
+
+#: By the round that is read.
+READINGS: dict[str, Reading] = {
+    "2": Reading("round2", {name: PAIRINGS[name].directory for name in READING2}, _of_pairs),
+    "4": Reading(
+        "round4",
+        {each.part: each.directory for each in round4.PARTS.values()},
+        _of_round4,
+        round4_rows.rows,
+    ),
+}
