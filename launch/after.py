@@ -1,13 +1,13 @@
 """What follows a round's processes: comparisons, and the scan of what is kept. Nothing is run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from launch.places import Places
 from shared import layout
 from shared.layout import RunLayout
-from shared.protocol import SIDES, Round, Side
+from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side
 
 #: The round that is analysed as cross pairs with round 1.
 PAIRED_ROUND = 2
@@ -29,10 +29,22 @@ class Comparison(Command):
     sides: tuple[tuple[Side, Path], ...]
     #: Whether both sides are the round's own; the others are run when all they need is there.
     own: bool
+    #: The seeds whose processes must have finished; evaluations of any seed are enough without.
+    seeds: tuple[int, ...] = ()
+    #: What else a user can do who has not all that it needs.
+    hint: str = ""
 
     def lacks(self) -> tuple[tuple[Side, Path], ...]:
         """The sides that must be there before this comparison can say all it has to say."""
-        return tuple((side, root) for side, root in self.sides if not has_side(root, side))
+        return tuple((side, root) for side, root in self.sides if not self._has(root, side))
+
+    def _has(self, root: Path, side: Side) -> bool:
+        return has_finished(root, side, self.seeds) if self.seeds else has_side(root, side)
+
+    @property
+    def lacking(self) -> str:
+        """What a side lacks, in words that take its name."""
+        return "finished {}" if self.seeds else "{} evaluations"
 
 
 def has_side(root: Path, side: Side) -> bool:
@@ -42,27 +54,61 @@ def has_side(root: Path, side: Side) -> bool:
     return any(path.is_file() for path in paths)
 
 
+def has_finished(root: Path, side: Side, seeds: tuple[int, ...]) -> bool:
+    """Whether every process of ``side`` in ``root`` has ended with 0."""
+    names = map(layout.reference_name, seeds) if side == "reference" else [layout.AJAX_NAME]
+    codes = [RunLayout(root).done(name) for name in names]
+    return all(code.is_file() and code.read_text().strip() == "0" for code in codes)
+
+
 def comparisons(chosen: Round, places: Places, *, other_seeds: bool) -> tuple[Comparison, ...]:
-    """The round's own comparison, then round 2's cross pairs; a smoke has its own only.
+    """The round's own comparison, then what it is compared with; a smoke has its own only.
 
     ``other_seeds`` says that the seeds are not the protocol's, so that the analysis is told them.
     """
-    options = ["--round", chosen.name, "--root", str(places.out)]
-    if chosen.tiny:
-        options.append("--smoke")
-    if other_seeds:
-        options += ["--seeds", *map(str, chosen.seeds)]
+    options = ["--seeds", *map(str, chosen.seeds)] if other_seeds else []
     if places.ajax_source is not None:
         # Else the pinned release is expected to have run.
         options += ["--ajax-src", str(places.ajax_source)]
-    own = tuple((side, places.out) for side in SIDES)
-    found = [_comparison("comparison", places, options, own, own=True)]
-    if chosen.number == PAIRED_ROUND and not chosen.tiny:
-        # Pre-registered (protocol section 2): each side of round 2 with round 1's other side.
-        options += ["--against", str(places.against)]
-        needed = (*own, *((side, places.against) for side in SIDES))
-        found.append(_comparison("pairs E and R", places, options, needed, own=False))
-    return tuple(found)
+    sides = tuple((side, places.out) for side in SIDES)
+    what = ["--round", chosen.name, "--root", str(places.out)]
+    smoke = ["--smoke"] if chosen.tiny else []
+    own = _comparison("comparison", places, [*what, *smoke, *options], sides, own=True)
+    if chosen.tiny:
+        return (own,)
+    return (
+        own,
+        *_pairs(chosen, places, [*what, *options], sides),
+        *_series(chosen, places, options),
+    )
+
+
+def _pairs(
+    chosen: Round, places: Places, options: list[str], own: tuple[tuple[Side, Path], ...]
+) -> Iterator[Comparison]:
+    """Pre-registered (protocol section 2): each side of round 2 with round 1's other side."""
+    if chosen.number == PAIRED_ROUND:
+        yield _comparison(
+            "pairs E and R",
+            places,
+            [*options, "--against", str(places.against)],
+            (*own, *((side, places.against) for side in SIDES)),
+            hint="--against published compares with the published round 1",
+        )
+
+
+def _series(chosen: Round, places: Places, options: list[str]) -> Iterator[Comparison]:
+    """The parts of a round together, if this directory is where the series has this part."""
+    for series, parts in SERIES.items():
+        if chosen.name in parts and places.out.name == chosen.part:
+            root = places.out.parent
+            yield _comparison(
+                f"round {series}",
+                places,
+                ["--round", series, "--root", str(root), *options],
+                tuple((side, root / ROUNDS[name].part) for name in parts for side in SIDES),
+                seeds=chosen.seeds,
+            )
 
 
 def scan(places: Places) -> Command:
@@ -77,10 +123,12 @@ def _comparison(
     options: list[str],
     sides: tuple[tuple[Side, Path], ...],
     *,
-    own: bool,
+    own: bool = False,
+    seeds: tuple[int, ...] = (),
+    hint: str = "",
 ) -> Comparison:
     argv = (str(places.analysis_python), "-m", "analysis.compare", *options)
-    return Comparison(name, argv, _environment(places), sides, own)
+    return Comparison(name, argv, _environment(places), sides, own, seeds, hint)
 
 
 def _environment(places: Places) -> dict[str, str]:

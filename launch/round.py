@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch import options as asked
-from launch.after import Command
 from launch.board import Board, is_live
 from launch.cache import WarmUp, find_caches
-from launch.describe import describe_plan, later, processes, shown
+from launch.describe import describe_plan, processes, shown
 from launch.detach import detach
 from launch.environments import ensure, locate
 from launch.estimate import describe_estimate, find_bench
+from launch.follow import follow
 from launch.info import collect_revisions, launch_fields
 from launch.lock import RoundLock, inspect, read_launcher, refusal
 from launch.options import Options
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Plan, child_environment, plan_round
+from launch.plan import XLA_FLAGS_VARIABLE, Plan, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
-from launch.processes import describe_exit
 from launch.progress import PlainLines
 from launch.registration import check_registered
 from launch.resume import (
@@ -34,7 +33,7 @@ from launch.resume import (
 )
 from launch.signals import StopSignals
 from launch.state import RoundState, round_state
-from launch.supervise import Result, Watcher, run_foreground, supervise
+from launch.supervise import Result, Watcher, supervise
 from launch.table import launcher_words
 from launch.tell import announce, announce_detached, foreseen, say
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
@@ -248,26 +247,6 @@ def watch(options: Options, prepared: Prepared) -> Watcher:
     return Board(read, say)
 
 
-def follow(plan: Plan, signals: StopSignals) -> list[str]:
-    """Run the comparisons that have what they need, then the scan; a line for each fault."""
-    faults: list[str] = []
-    for comparison in plan.comparisons:
-        lacking = ", ".join(
-            f"no {side} evaluations in {shown(root)}" for side, root in comparison.lacks()
-        )
-        if lacking and not comparison.own:
-            say(f"{comparison.name}: left for later, {lacking}; when there are:")
-            say(f"  {later(comparison)}")
-            say("  (--against published compares with the published round 1)")
-            continue
-        found = _foreground(comparison, signals)
-        if lacking and len(plan.sides) == 1:
-            say(f"{comparison.name}: not counted, {lacking}")
-        else:
-            faults += found
-    return faults + _foreground(plan.scan, signals)
-
-
 def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals) -> int:
     """Say what became of every process and of what followed; the exit status."""
     layout = RunLayout(plan.out)
@@ -283,19 +262,6 @@ def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals
     if signals.first is not None:
         return 128 + signals.first
     return EXIT_NO if result.failed or faults else 0
-
-
-def _foreground(command: Command, signals: StopSignals) -> list[str]:
-    """Run one command on this terminal, unless the user has had enough; a line if it failed."""
-    if signals.count:
-        return []
-    say(f"{command.name}:")
-    environment = child_environment(command.env, os.environ)
-    try:
-        code = run_foreground(command.argv, environment, REPO, signals)
-    except OSError as error:
-        return [f"{command.name}: could not be started ({error.strerror})"]
-    return [f"{command.name}: {describe_exit(code)}"] if code else []
 
 
 def _located(name: str) -> Path:
