@@ -192,6 +192,7 @@ def compare_pairs(options: argparse.Namespace) -> int:
 
 def compare_series(options: argparse.Namespace) -> int:
     """All parts of a series, which lie in ``--root`` under their names, and their reading."""
+    _refuse_rule(options, options.round)
     if options.root is None or options.ref_root or options.ajax_root:
         raise UserError(
             f"--round {options.round} takes --root DIR alone; DIR holds "
@@ -224,14 +225,18 @@ def _own_request(options: argparse.Namespace, name: str, directory: Path) -> Req
     )
 
 
+def _refuse_rule(options: argparse.Namespace, name: str) -> None:
+    if options.fail_on_difference:
+        raise UserError(
+            f"--fail-on-difference: round {name} has no rule LEARNS; its reading is in reading.md"
+        )
+
+
 def compare_sources(options: argparse.Namespace) -> int:
     """One comparison; of a part of a series that has not finished its checks only."""
     request = request_of(options)
-    if options.fail_on_difference and series_of(request.round_name):
-        raise UserError(
-            f"--fail-on-difference: round {request.round_name} has no rule LEARNS; how it is read "
-            "is in reading.md, beside its parts"
-        )
+    if series_of(request.round_name):
+        _refuse_rule(options, request.round_name)
     directory = output_directory(options)
     result = study(request)
     missing = awaited(each.directory for each in request.sources.values() if each.directory)
@@ -246,15 +251,11 @@ def compare_sources(options: argparse.Namespace) -> int:
 def main() -> int:
     """Run the command; the exit status."""
     options = parser().parse_args()
-    if options.round in SERIES:
-        if options.fail_on_difference:
-            raise UserError(f"--fail-on-difference: round {options.round} has no rule LEARNS")
-        return compare_series(options)
-    if not options.against:
-        return compare_sources(options)
-    if options.round != "2" or not options.root:
+    if options.against and (options.round != "2" or not options.root):
         raise UserError("--against goes with --round 2 and --root, the directory of round 2")
-    return compare_pairs(options)
+    if options.against:
+        return compare_pairs(options)
+    return compare_series(options) if options.round in SERIES else compare_sources(options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Settings of hypothesis; commands run in this process, run directories to damage, whole rounds."""
+"""Settings of hypothesis; commands in this process, directories to damage, whole rounds."""
 
 import os
 import shlex
@@ -6,13 +6,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from analysis import published, reproduce
 from shared.errors import UserError, run_command
 from shared.obtain import obtain_checkout
 from tests.inside import ROOT, out_of_reach
@@ -160,3 +161,23 @@ def reference() -> None:
         obtain_checkout()
     except UserError as error:
         out_of_reach(f"the reference checkout is out of reach: {error}")
+
+
+# --- results/ -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The command ``reproduce`` works on this copy of ``results/``."""
+    root = tmp_path / "results"
+    shutil.copytree(reproduce.RESULTS, root)
+    monkeypatch.setattr(reproduce, "RESULTS", root)
+    monkeypatch.setattr(published, "DIRECTORY", root / "published")
+    loaders = [published.load_round, published.load_statistics, published.load_windows]
+    for loader in loaders:
+        monkeypatch.setattr(loader.__wrapped__, "__defaults__", (root / "published",))
+        loader.cache_clear()
+    yield root
+    monkeypatch.undo()
+    for loader in loaders:
+        loader.cache_clear()

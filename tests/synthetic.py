@@ -38,7 +38,7 @@ def some_level(side: str, seed: int, rows: int) -> float:
 class Plan:
     """What ran. ``level`` gives the expected evaluation return of ``(side, seed, rows)``."""
 
-    round: int = 1
+    round: int | str = 1
     seeds: tuple[int, ...] = (0, 1)
     rows: int = 4000
     every: int = 2000
@@ -49,6 +49,12 @@ class Plan:
     sides: tuple[str, ...] = ("reference", "ajax")
     level: Callable[[str, int, int], float] = some_level
     old: bool = False
+    #: Training metrics of ``(side, seed, rows)`` that replace the made-up ones.
+    train: Callable[[str, int, int], Mapping[str, float]] | None = None
+    #: Gzipped records and episodes, as results/ keeps them.
+    packed: bool = False
+    #: The line of launch_info.txt about the document that was fixed before.
+    registered: str = ""
 
     @property
     def checkpoints(self) -> range:
@@ -218,6 +224,8 @@ def _logged(plan: Plan, episodes: Sequence[Json], rows: int) -> float | None:
 
 def _training(plan: Plan, side: str, seed: int, rows: int, trained: bool) -> Json:
     window = _window(side, seed, rows) if trained else {}
+    if trained and plan.train is not None:
+        window |= plan.train(side, seed, rows)
     done = updates(rows)
     if side == "ajax":
         nothing = float("nan") if plan.old else None
@@ -252,8 +260,8 @@ def _reference(root: Path, plan: Plan, seed: int) -> None:
     evaluations, records = _lines(plan, "reference", seed)
     episodes = episodes_of("reference", seed, plan.rows)
     write_lines(directory / "evals.jsonl", evaluations, plan=plan)
-    write_lines(directory / "records.jsonl", records, plan=plan, packed=plan.old)
-    write_lines(directory / "episodes.jsonl", episodes, plan=plan, packed=plan.old)
+    write_lines(directory / "records.jsonl", records, plan=plan, packed=plan.old or plan.packed)
+    write_lines(directory / "episodes.jsonl", episodes, plan=plan, packed=plan.old or plan.packed)
     (directory / "config.yaml").write_text(_yaml(_reference_config(plan, seed)))
     _write(directory / "run_args.json", _run_args(plan, seed))
     flushed = sum(each["row_last"] == plan.rows // ENVS for each in episodes)
@@ -370,7 +378,7 @@ def _ajax(root: Path, plan: Plan) -> None:
         evaluations, records = _lines(plan, "ajax", seed)
         write_lines(directory / f"s{seed}" / "evals.jsonl", evaluations, plan=plan)
         path = directory / f"s{seed}" / "records.jsonl"
-        write_lines(path, records, plan=plan, packed=plan.old)
+        write_lines(path, records, plan=plan, packed=plan.old or plan.packed)
         counts, sums = buffers(episodes_of("ajax", seed, plan.rows), plan.rows)
         final["return_count"].append(counts)
         final["return_sum"].append(sums)
@@ -467,6 +475,7 @@ def _launch_info(plan: Plan) -> str:
             f"ajax: <ajax-root> @ {OLD_AJAX_SHA}; uncommitted diff vs HEAD sha1: {EMPTY_DIFF}\n"
         )
     release = f"{RELEASE['name']} {RELEASE['version']}; digest sha256: {RELEASE['digest']}"
+    registered = f"pre-registration: {plan.registered}\n" if plan.registered else ""
     return (
         "format: 1\nlaunched: 2026-11-29 18:32:58 +0000\nsystem: Linux x86_64\n"
         f"round: {plan.round}\nsmoke: {'yes' if plan.tiny else 'no'}\n"
@@ -476,7 +485,8 @@ def _launch_info(plan: Plan) -> str:
         f"ajax: {release}\nproject: <repo> @ {'a' * 40}; dirty: no\n"
         f"REF_XLA_FLAGS:\nAJAX_XLA_FLAGS:\nrows: {plan.rows}\nevery: {plan.every}\n"
         f"episodes: {plan.episodes}\nseeds: {' '.join(map(str, plan.seeds))}\n"
-        "departs from the protocol: no\njobs: 2\ncommand: python -m launch.round --out <out>\n"
+        f"departs from the protocol: no\n{registered}"
+        "jobs: 2\ncommand: python -m launch.round --out <out>\n"
     )
 
 

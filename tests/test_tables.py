@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from analysis.checks import Check
-from analysis.documents import of_pairs, of_study
+from analysis.documents import of_study
 from analysis.pairs import study_pairs
 from analysis.published import load_statistics
 from analysis.study import Request, Source, Study, study
 from analysis.tables import render, verdict
+from analysis.together import READINGS
 from shared.protocol import KNOWN_DIFFERENCES, Side
 from shared.provenance import REPO
 from tests.synthetic import ROUND1, ROUND3, SMOKE, Plan, write_run
@@ -215,19 +216,20 @@ def test_differences_that_the_arms_removed_are_marked(
 
 
 def test_the_verdict_says_how_far_below(results: dict[str, Study]) -> None:
-    assert verdict(results["published round 1"].comparison.s1) == (
+    assert verdict(results["published round 1"].comparison) == (
         "S1: LEARNS fails, Ajax lies 37.2 below the lowest reference seed "
         "(Ajax 204.1, reference seeds 241.4-386.1)."
     )
     assert "LATE: LEARNS fails, Ajax lies 4.9 below" in verdict(
-        results["published round 3"].comparison.primary
+        results["published round 3"].comparison
     )
-    assert "out of reach" in verdict(None)
+    assert "out of reach" in verdict(results["one side"].comparison)
 
 
 def test_the_reading_of_round_2_shows_both_senses_of_the_gap() -> None:
     sources = {number: Source(published_round=number) for number in (1, 2)}
-    text = of_pairs(study_pairs(Request("2", {}), sources)).texts["reading.md"]
+    studies = study_pairs(Request("2", {}), sources)
+    text = READINGS["2"].documents(studies).texts["reading.md"]
     table = rows_of(text)
     assert table["round 1"][:2] == ["87.2", "37.2"]
     assert table["pairE"][:2] == ["85.8", "61.0"]

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.data import SeedData, SideData
-from analysis.windows import metric_at, seed_windows, side_windows, window_table, window_width
+from analysis.windows import (
+    metric_at,
+    seed_value,
+    seed_windows,
+    side_windows,
+    window_table,
+    window_width,
+)
 from shared.metrics import DERIVED_SCALE, EXACT_SCALE
 from shared.protocol import updates
 from shared.records import Record
@@ -168,3 +175,43 @@ def test_updates_stand_for_a_sample_count_that_was_not_recorded() -> None:
     assert (updates(1_400), updates(2_000)) == (181, 481)
     rows = [record(1_400, {"a": 1.0}), record(2_000, {"a": 2.0})]
     assert seed_windows(rows, 2_000)[2_000]["a"] == pytest.approx((181 + 600) / 481)
+
+
+# --- one value ------------------------------------------------------------------------------
+
+
+@given(histories(), st.sampled_from(names))
+def test_a_seeds_value_is_its_windows_unless_a_sample_is_lost(
+    records: list[Record], name: str
+) -> None:
+    naive = naive_windows(records, 2_000)
+    for end in (2_000, 4_000):
+        inside = [each for each in records if end - 2_000 < each.rows <= end]
+        earlier = {
+            each.rows: max((b.updates for b in records if b.rows < each.rows), default=0)
+            for each in inside
+        }
+        lost = any(
+            each.train.get(name) is None
+            and (
+                each.updates - earlier[each.rows]
+                if each.window_samples is None
+                else each.window_samples
+            )
+            for each in inside
+        )
+        found = seed_value(records, 2_000, end, name)
+        expected = naive.get(end, {}).get(name)
+        if lost or expected is None:
+            assert math.isnan(found)
+        else:
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_lost_sample_is_not_averaged_away(value: float | None) -> None:
+    records = [record(1_600, {"a": value}), record(2_000, {"a": 1.0})]
+    assert math.isnan(seed_value(records, 2_000, 2_000, "a"))
+    unsampled = [record(400, {"a": value}, window_samples=0), record(2_000, {"a": 1.0})]
+    assert seed_value(unsampled, 2_000, 2_000, "a") == 1.0
+    assert math.isnan(seed_value(unsampled, 2_000, 4_000, "a")), "there is no such window"
