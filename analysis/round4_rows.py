@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.difference import json_differences
+from analysis.difference import ABSENT, json_differences
 from analysis.formats import DASH, number
 from analysis.forms import CELLS, mean
 from analysis.published_table import Row
@@ -25,20 +25,20 @@ def rows(recorded: Json, recomputed: Json) -> Iterator[Row]:
     ):
         if "not_pre_registered" in recomputed:
             yield _row(name, recorded, recomputed, ("not_pre_registered", place), show)
-    yield _row("reading", recorded, recomputed, ("reading",), lambda word: word or "out of reach")
+    yield _row("reading", recorded, recomputed, ("reading",), _word)
 
 
 def _row(
     name: str, recorded: Json, recomputed: Json, place: tuple[str, ...], show: Callable[[Any], str]
 ) -> Row:
     before, now = (_at(document, place) for document in (recorded, recomputed))
-    same = before is not None and not list(json_differences(before, now))
+    same = before is not ABSENT and not list(json_differences(before, now))
     return Row(f"round4 {name}", _shown(before, show), _shown(now, show), same)
 
 
 def _at(document: Any, place: tuple[str, ...]) -> Any:
     for step in place:
-        document = document.get(step) if isinstance(document, Mapping) else None
+        document = document.get(step, ABSENT) if isinstance(document, Mapping) else ABSENT
     return document
 
 
@@ -64,6 +64,10 @@ def _last(arms: Json) -> str:
     return " ".join(
         number(mean([curve[-1] for curve in arms[key(cell)].values()])) for cell in CELLS
     )
+
+
+def _word(reading: str | None) -> str:
+    return "out of reach" if reading is None else str(reading)
 
 
 def _windows(windows: Json) -> str:

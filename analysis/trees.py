@@ -61,7 +61,9 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
         summary = directory / file_names(chosen.number)[1]
         if not _holds_run(directory) or not (own or summary.exists()):
             continue
-        if missing := awaited([directory]):
+        # What has tables has been computed before; what has none waits for its series.
+        missing = [] if summary.exists() else awaited([directory])
+        if missing:
             waiting[directory] = f"{directory}: {waiting_line(missing)}"
             continue
         smoke = summary.exists() and bool(read_json_object(summary).get("smoke"))

@@ -1,4 +1,4 @@
-"""Plans of the three rounds and their smokes, and what of the user's shell reaches a process.
+"""Plans of all rounds and their smokes, and what of the user's shell reaches a process.
 
 The files in tests/test_plan/ are the plans as --dry-run prints them; after a deliberate change,
 ``nox -s tests -- tests/test_plan.py --force-regen`` writes them anew for review.
@@ -14,7 +14,7 @@ from launch.describe import describe_cache, describe_plan
 from launch.places import Places
 from launch.plan import Plan, child_environment, departures, plan_round
 from launch.programs import SideCache, mark_warm
-from shared.protocol import ROUNDS, SIDES, Round, Side, updates
+from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side, updates
 
 PLACES = Places(
     repo=Path("/REPO"),
@@ -228,3 +228,28 @@ def test_pairs_wait_for_all_four_sides(tmp_path: Path) -> None:
     assert pairs.lacks() == ()
     assert plan(ROUNDS["2"].smoke()).comparisons[0].own
     assert len(plan(ROUNDS["2"].smoke()).comparisons) == 1
+
+
+def test_a_part_reads_the_whole_round_once_all_of_it_has_finished(tmp_path: Path) -> None:
+    parts = {name: tmp_path / "round4" / ROUNDS[name].part for name in SERIES["4"]}
+    for name, out in parts.items():
+        own, together = plan(ROUNDS[name], replace(PLACES, out=out)).comparisons
+        assert own.own
+        assert own.argv[-4:] == ("--round", name, "--root", str(out))
+        assert together.argv[-4:] == ("--round", "4", "--root", str(tmp_path / "round4"))
+        assert len(together.lacks()) == 4
+    literal, exact = parts.values()
+    for out in parts.values():
+        out.mkdir(parents=True)
+        for process in ("ref_s10", "ref_s11", "ref_s12", "ajax"):
+            (out / f"{process}.DONE").write_text("0\n")
+    assert together.lacks() == ()
+    (exact / "ref_s11.DONE").write_text("3\n")
+    (literal / "ajax.DONE").unlink()
+    assert together.lacks() == (("ajax", literal), ("reference", exact))
+
+
+def test_a_smoke_of_a_part_or_one_elsewhere_is_compared_alone(tmp_path: Path) -> None:
+    (own,) = plan(ROUNDS["4-exact"].smoke(), replace(PLACES, out=tmp_path / "exact")).comparisons
+    assert own.argv[-5:] == ("--round", "4-exact", "--root", str(tmp_path / "exact"), "--smoke")
+    assert len(plan(ROUNDS["4-exact"], replace(PLACES, out=tmp_path / "mine")).comparisons) == 1

@@ -98,6 +98,22 @@ def test_pairs_are_left_for_later_where_round_1_is_absent(tmp_path: Path, launch
     assert f"--against {against}\n" in output
 
 
+@pytest.mark.usefixtures("analysis")
+def test_a_round_of_two_parts_is_left_for_later_until_both_have_finished(
+    tmp_path: Path, launch: Launch
+) -> None:
+    code, output = end(launch("--side", "ajax", of=("--round", "4")))
+    assert code == 0, output
+    out = tmp_path / "out"
+    # Each part's own comparison shows its checks, and nothing that was computed of it.
+    assert output.count("nothing of a series is computed before all of its processes") == 2
+    for part in ("literal", "exact"):
+        assert {path.name for path in (out / part).glob("*.md")} == set()
+    missing = f"no finished reference in {out / 'literal'}, no finished ajax in {out / 'exact'}"
+    assert f"round 4: left for later, {missing}, no finished reference in" in output
+    assert f"nox -s compare -- --round 4 --root {out} --ajax-src" in output
+
+
 def test_where_an_environment_would_be_is_known_before_it_is_built(tmp_path: Path) -> None:
     for file in ROOT.glob("constraints-*.txt"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
