@@ -109,8 +109,9 @@ def test_a_round_of_two_parts_is_left_for_later_until_both_have_finished(
     assert output.count("nothing of a series is computed before all of its processes") == 2
     for part in ("literal", "exact"):
         assert {path.name for path in (out / part).glob("*.md")} == set()
-    missing = f"no finished reference in {out / 'literal'}, no finished ajax in {out / 'exact'}"
-    assert f"round 4: left for later, {missing}, no finished reference in" in output
+    lacking = [("reference", "literal"), ("reference", "exact"), ("ajax", "exact")]
+    missing = ", ".join(f"no finished {side} in {out / part}" for side, part in lacking)
+    assert f"round 4: left for later, {missing}; when there are:" in output
     assert f"nox -s compare -- --round 4 --root {out} --ajax-src" in output
 
 
