@@ -1,7 +1,7 @@
 """Figures of round 4: its statistics seed by seed, and its four arms over rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -160,9 +160,9 @@ def _arms(data: Data) -> Figure:
 def _band(axes: Axes, curve: Sequence[Sequence[float]], **style: Any) -> None:
     """Means over seeds with the range of the seeds as bars."""
     rows = [point[0] for point in curve]
-    values = [cast("tuple[float, float, float]", tuple(point[1:])) for point in curve]
+    values = [point[1:] for point in curve]
     axes.errorbar(
-        rows, [value for value, _, _ in values], bars(values), ms=4, capsize=2, lw=1.2,
+        rows, [value[0] for value in values], bars(values), ms=4, capsize=2, lw=1.2,
         elinewidth=0.8, alpha=0.85, **style,
     )  # fmt: skip
 

@@ -235,7 +235,8 @@ class Control:
 
 def control(metric: str, sample: Sample) -> Control:
     """Whether the means of the two forms agree within 1 % on each side."""
-    changes, holds = {}, True
+    changes: dict[Side, float] = {}
+    holds = True
     for side in SIDES:
         literal, exact = (mean(sample[side, form]) for form in FORMS)
         changes[side] = (exact - literal) / abs(literal) if literal else math.nan

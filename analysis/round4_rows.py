@@ -15,15 +15,12 @@ Json = Mapping[str, Any]
 
 def rows(recorded: Json, recomputed: Json) -> Iterator[Row]:
     """Lines of both ``reading.json``; each says whether all of its numbers are equal."""
-    for group, show in (("statistics", _statistic), ("controls", _control)):
-        for name in recomputed.get(group, {}):
-            yield _row(name, recorded, recomputed, (group, name), show)
-    for name, place, show in (
-        ("S2 at the last checkpoint, mean of each arm", "S2", _last),
-        ("evaluation at the last checkpoint", "evaluations", _last),
-        ("window means", "windows", _windows),
-    ):
-        if "not_pre_registered" in recomputed:
+    for name in recomputed.get("statistics", {}):
+        yield _row(name, recorded, recomputed, ("statistics", name), _statistic)
+    for name in recomputed.get("controls", {}):
+        yield _row(name, recorded, recomputed, ("controls", name), _control)
+    if "not_pre_registered" in recomputed:
+        for name, (place, show) in _DESCRIPTION.items():
             yield _row(name, recorded, recomputed, ("not_pre_registered", place), show)
     yield _row("reading", recorded, recomputed, ("reading",), _word)
 
@@ -73,3 +70,11 @@ def _word(reading: str | None) -> str:
 def _windows(windows: Json) -> str:
     metrics = {name for arms in windows.values() for each in arms.values() for name in each}
     return f"{len(metrics)} metrics, {len(windows)} windows, {len(CELLS)} arms"
+
+
+#: Line -> what of the description it is about, and how that is shown.
+_DESCRIPTION: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "S2 at the last checkpoint": ("S2", _last),
+    "evaluation at the last checkpoint": ("evaluations", _last),
+    "window means": ("windows", _windows),
+}
