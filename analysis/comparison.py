@@ -24,8 +24,8 @@ from shared.protocol import LATE_ROWS, SIDE_KEY, SIDES, Side, s1_rows
 
 ENTROPY = "ent/action/mean"
 
-#: Round -> its statistics with a rule, the one that gives the verdict first; any other has S1.
-RULED: dict[int | None, tuple[str, ...]] = {3: ("LATE", "S1"), 4: ()}
+#: Round -> its statistics with a rule, the one that gives the verdict last; any other has S1.
+RULED: dict[int | None, tuple[str, ...]] = {3: ("S1", "LATE"), 4: ()}
 
 Curve = tuple[float | None, ...]
 
@@ -81,14 +81,14 @@ class Comparison:
 
     @property
     def ruled(self) -> tuple[str, ...]:
-        """Names of the statistics that have a rule in this round, the verdict's first."""
+        """Names of the statistics that have a rule in this round, the verdict's last."""
         return ruled_statistics(self.round_number, smoke=self.smoke)
 
     @property
     def primary(self) -> Statistic | None:
         """The statistic whose rule is the verdict; ``None`` without one, or out of reach."""
         named = {"S1": self.s1, "LATE": self.late}
-        return named[self.ruled[0]] if self.ruled else None
+        return named[self.ruled[-1]] if self.ruled else None
 
 
 def ruled_statistics(round_number: int | None, *, smoke: bool) -> tuple[str, ...]:
