@@ -38,7 +38,7 @@ def run(session: nox.Session, environment: str, *command: str) -> None:
 
 @nox.session(tags=["study"])
 def reproduce(session: nox.Session) -> None:
-    """Recompute the published study and compare it with the committed tables (about 5 s)."""
+    """Recompute all four rounds and compare them with the committed tables (about 5 s)."""
     run(session, "analysis", "-m", "analysis.reproduce", *session.posargs)
 
 

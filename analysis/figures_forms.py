@@ -6,16 +6,20 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, thousands
 from analysis.comparison import ENTROPY
-from analysis.forms import CELLS, Cell, cell_name
+from analysis.forms import CELLS, Cell, Form, cell_name
 from analysis.round4 import WINDOWS, Round4, at_checkpoints, beside, key
 from analysis.windows import STANDARD_WIDTH, side_windows, window_table
 from shared.protocol import SIDE_LABEL, Side
 
 _BEHIND = "0.82"
-_LINES = {"literal": "-", "exact": "--"}
+_SHORT: dict[Side, str] = {"reference": "Ref.", "ajax": "Ajax"}
+_LINES: dict[Form, str] = {"literal": "-", "exact": "--"}
+#: By which arms are moved apart, in rows.
+_APART = 36
 
 
 def figure_data(found: Round4) -> dict[str, Data]:
@@ -79,13 +83,15 @@ def _statistics(data: Data) -> Figure:
     figure, all_axes = new_figure(2.75 * len(panels), 4.2, len(panels), sharey=False)
     for axes, panel in zip(all_axes, panels.values(), strict=True):
         for position, (name, cell) in enumerate(_cells().items()):
-            _column(axes, position, cell[0], panel["columns"][name])
+            _column(axes, position, cell, panel["columns"][name])
         axes.set_title(f"{panel['metric']}\nwindow ending at {panel['window']}", fontsize=9)
         axes.set_xlabel(panel["reading"])
         if panel["logarithm"] and _positive(panel):
             axes.set_yscale("log")
-        ticks = [f"{SIDE_LABEL[side][:4]}.\n{form}" for side, form in CELLS]
-        axes.set_xticks(range(len(CELLS)), [tick.replace("Ajax.", "Ajax") for tick in ticks])
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(range(len(CELLS)), [f"{_SHORT[side]}\n{form}" for side, form in CELLS])
         axes.tick_params(axis="x", labelsize=7.5)
         axes.set_xlim(-0.6, len(CELLS) - 0.4)
     all_axes[0].set_ylabel("window mean, one seed a mark")
@@ -96,8 +102,9 @@ def _statistics(data: Data) -> Figure:
     return figure
 
 
-def _column(axes: Axes, position: int, side: Side, column: Data) -> None:
+def _column(axes: Axes, position: int, cell: Cell, column: Data) -> None:
     """One arm: its seeds side by side, in front of what was published of it."""
+    side, form = cell
     low, high = position - 0.38, position + 0.38
     published = column["published"]
     if published and len(published) > 1:
@@ -109,7 +116,7 @@ def _column(axes: Axes, position: int, side: Side, column: Data) -> None:
     first = position - step * (len(values) - 1) / 2
     axes.plot(
         [first + step * index for index in range(len(values))], values, MARKER[side],
-        color=COLOUR[side], ms=5,
+        color=COLOUR[side], ms=5, fillstyle="full" if form == "literal" else "none",
     )  # fmt: skip
 
 
@@ -132,21 +139,22 @@ def _statistics_legend(axes: Axes) -> list[Any]:
 
 def _arms(data: Data) -> Figure:
     figure, (left, right) = new_figure(11, 4.4, 2, sharey=False)
-    for name, (side, form) in _cells().items():
+    for index, (name, (side, form)) in enumerate(_cells().items()):
+        shift = _APART * (index - (len(CELLS) - 1) / 2)
         arm: Data = data["arms"][name]
         style = {"linestyle": _LINES[form], "marker": MARKER[side], "color": COLOUR[side]}
         for axes, curve in ((left, arm["entropy"]), (right, arm["evaluations"])):
-            _band(axes, curve, label=cell_name((side, form)), **style)
+            _band(axes, curve, shift, label=cell_name((side, form)), **style)
         for end, value, *bounds in arm["published_entropy"]:
             rows = [end - STANDARD_WIDTH, end]
             if bounds:
                 left.fill_between(rows, *bounds, color=COLOUR[side], alpha=0.12, lw=0)
             left.plot(rows, [value] * 2, color=COLOUR[side], ls=_LINES[form], lw=0.8, alpha=0.6)
-    left.set_ylabel("actor entropy ent/action/mean (nats), between checkpoints")
+    left.set_ylabel("actor entropy ent/action/mean (nats)\nmean and range over seeds")
     left.set_xlabel(
-        "thousand rows\nflat: published means and seed ranges over windows of 2000 rows"
+        "thousand rows\nflat: published means and seed ranges, over windows of 2000 rows"
     )
-    right.set_ylabel("evaluation return (mean of an evaluation)")
+    right.set_ylabel("evaluation return\nmean and range over seeds")
     right.set_xlabel("thousand rows")
     for axes in (left, right):
         thousands(axes)
@@ -157,9 +165,9 @@ def _arms(data: Data) -> Figure:
     return figure
 
 
-def _band(axes: Axes, curve: Sequence[Sequence[float]], **style: Any) -> None:
+def _band(axes: Axes, curve: Sequence[Sequence[float]], shift: float, **style: Any) -> None:
     """Means over seeds with the range of the seeds as bars."""
-    rows = [point[0] for point in curve]
+    rows = [point[0] + shift for point in curve]
     values = [point[1:] for point in curve]
     axes.errorbar(
         rows, [value[0] for value in values], bars(values), ms=4, capsize=2, lw=1.2,
