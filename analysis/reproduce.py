@@ -4,11 +4,10 @@ import argparse
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from analysis.difference import ABSENT, Difference, json_differences, unified
+from analysis.compared import Compared, compare_documents
 from analysis.documents import Documents, of_study
 from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
@@ -17,7 +16,7 @@ from analysis.study import Study
 from analysis.together import READING_JSON, READINGS
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.files import plain, read_json, read_json_object, read_text
+from shared.files import read_json_object
 from shared.provenance import REPO
 
 RESULTS = REPO / "results"
@@ -34,15 +33,6 @@ its summary.json or analysis3.json that its raw files allow is recomputed and co
 
 EPILOG = """\
 exit status: 0 everything is equal; 1 something differs; 2 bad input."""
-
-
-@dataclass
-class Compared:
-    """Documents compared, lines that say what differs, and numbers that no raw file gives."""
-
-    documents: int = 0
-    differences: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -79,67 +69,6 @@ def parser() -> argparse.ArgumentParser:
         "--keep", type=Path, metavar="DIR", help="keep the recomputed tables and figures here"
     )
     return options
-
-
-def compare_documents(documents: Mapping[str, str], directory: Path, *, own: bool) -> Compared:
-    """Compare recomputed documents with those in ``directory``.
-
-    In this project's own results every document must be equal; in a foreign tree, whose tables
-    look different, the numbers that both have.
-    """
-    result = Compared()
-    for name, recomputed in documents.items():
-        path = directory / name
-        if not path.exists():
-            if own:
-                result.differences.append(f"{path}: is missing; restore it")
-            continue
-        if not own and path.suffix != ".json":
-            continue
-        result.documents += 1
-        if not own:
-            _compare_numbers(read_json_object(path), json.loads(recomputed), path, result)
-            continue
-        recorded = read_text(path)
-        if path.suffix == ".json":
-            found = [
-                _line(path, each)
-                for each in json_differences(read_json(path), json.loads(recomputed))
-            ]
-            diff = unified(recorded, recomputed, str(path)) if found else []
-            result.differences += found + diff
-        elif recorded != recomputed:
-            result.differences += unified(recorded, recomputed, str(path))
-    return result
-
-
-#: Sentences about the checks and the sources differ between trees by design.
-_NOT_NUMBERS = ("checks", "checks_failed", "sources", "arms", "out_of_reach", "format", "reading")
-
-
-def _line(path: Path, each: Difference) -> str:
-    return f"{path}: {each.where}: recorded {each.recorded!r}, recomputed {each.recomputed!r}"
-
-
-def _compare_numbers(
-    recorded: Mapping[str, Any], recomputed: Mapping[str, Any], path: Path, result: Compared
-) -> None:
-    """A foreign document: what the raw files do not give is named, and is no difference."""
-    first, second = (
-        plain({key: value for key, value in each.items() if key not in _NOT_NUMBERS})
-        for each in (recorded, recomputed)
-    )
-    for each in json_differences(first, second, shared_only=True):
-        place, _, index = each.where.partition("[")
-        note = f"{path.name}: {place}: its raw files do not give it"
-        if note in result.lacking:
-            continue  # another entry of the same list
-        # A list that ends early is a difference: its raw files are there.
-        empty = index == "0]" and each.recomputed is ABSENT
-        if empty or (not index and each.recomputed is None):
-            result.lacking.append(note)
-        else:
-            result.differences.append(_line(path, each))
 
 
 def recompute(target: Target, *, own: bool) -> tuple[Study, Outcome]:
@@ -221,6 +150,11 @@ def _own(options: argparse.Namespace) -> int:
         print(f"not recomputed: {line}")
     differences = [line for outcome in outcomes for line in outcome.differences]
     print("\n".join(differences), end="\n" if differences else "")
+    changed = [
+        f"{outcome.name}/{name}" for outcome in outcomes for name in outcome.compared.changed
+    ]
+    if changed:
+        print(f"documents that differ: {', '.join(changed)}")
     unequal = sum(row.equal is False for row in rows)
     equal, carried = (sum(row.equal is value for row in rows) for value in (True, None))
     compared = sum(outcome.compared.documents for outcome in outcomes)

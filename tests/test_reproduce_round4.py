@@ -26,6 +26,7 @@ def recorded(own: Path, command: Command) -> Path:
     write_round4(own / "round4", packed=True)
     for log in (own / "round4").rglob("*.log"):
         log.unlink()
+    write_manifest(own)
     done = command(reproduce.main, "--update")
     assert (done.status, done.err) == (0, "")
     assert "round4/literal, round4/exact" in done.out
@@ -144,6 +145,8 @@ def test_an_edited_record_is_found_with_table_line_and_file(
     assert f"error: {path}:{line}: changed since the manifest was written; restore it" in done.out
     for table in tables:
         assert f"--- recorded/{recorded / 'round4' / table}" in done.out, table
+    (named,) = re.findall("^documents that differ: (.*)$", done.out, re.M) or [""]
+    assert {f"round4/{table}" for table in tables} <= set(named.split(", "))
     assert done.out.splitlines()[-1].endswith("; 1 files changed")
     # Digests made to fit do not hide it, unless no table depends on it.
     write_manifest(recorded)

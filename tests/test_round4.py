@@ -431,3 +431,15 @@ def test_options_that_do_not_fit(options: tuple[str, ...], words: str, command: 
     done = command(compare.main, *options)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert words in done.err
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_start_under_no_document_leaves_the_round_undecided(
+    round4: Path, command: Command
+) -> None:
+    for part in PARTS:
+        path = round4 / part / "launch_info.txt"
+        path.write_text(re.sub("^pre-registration: .*\n", "", path.read_text(), flags=re.M))
+    done = whole(command, round4)
+    assert (done.status, done.failed_checks) == (1, ["pre-registration"] * 2)
+    assert "Reading: undecided: failed check: literal: FAIL pre-registration: none rec" in done.out
