@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class Recording:
     path: Path
     parameters: Arrays
     batches: Arrays
+    #: ``<updates>/<head>`` -> logits of the reward head and the critic ``[16, 65, bins]``.
+    logits: Arrays = field(default_factory=dict)
 
 
 def obtain(sides: Sides, wanted: Wanted, directory: Path, file: Path | None = None) -> Recording:
@@ -91,7 +93,9 @@ def read(path: Path, wanted: Wanted) -> Recording:
                 f"{path}: was recorded with {key} {about.get(key)}, {value} is wanted; "
                 "name another --batches, or one that does not exist to record it there"
             )
-    recording = Recording(path, below(arrays, "parameters"), below(arrays, "batches"))
+    recording = Recording(
+        path, *(below(arrays, name) for name in ("parameters", "batches", "logits"))
+    )
     names = {pair.reference for pair in PAIRS}
     if recording.parameters.keys() != names or recording.batches.keys() != {*FIELDS, *CONTEXT}:
         raise UserError(f"{path}: lacks parameters or batches; remove it, and it is recorded anew")

@@ -26,6 +26,9 @@ FIELDS = ("vector", "action", "reward", "is_first", "is_last", "is_terminal")
 #: Latent state of row 0, the only one that a training step reads.
 CONTEXT = ("deter", "stoch")
 
+#: Numbers of updates after which a recording holds logits of the two-hot heads.
+LOGITS_AT = (10, 100)
+
 #: State after an update, beside the metrics: norm of critic minus slow critic, return normaliser.
 SLOW_DISTANCE = "slow_critic/distance"
 NORMALISER = ("retnorm/low", "retnorm/high")
