@@ -4,20 +4,22 @@ A fault is one changed setting of one side. It must be named by a metric that it
 later than it can show.
 """
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from diagnose.departures import Departure
+from diagnose.departures import METRICS, Departure
 from diagnose.matched import EXACT, Options, judge
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
 from launch.environments import ensure
+from shared.arrays import above, below
 from shared.errors import UserError
 from shared.matched_case import Case, Run
 from shared.obtain import obtain_checkout
@@ -26,9 +28,9 @@ from tests.inside import NO_SKIP, ROOT, SLOW, out_of_reach
 
 #: Whether the faults that take minutes are planted too.
 _SLOW = "1" in (os.environ.get(SLOW), os.environ.get(NO_SKIP))
-#: Updates of the runs without a fault; those with one may do fewer.
+#: Updates of every run.
 UPDATES = 60 if _SLOW else 12
-FORMS = (Run("exact", "exact"), Run("literal", "literal"))
+EXACT_RUN, LITERAL_RUN = Run("exact", "exact"), Run("literal", "literal")
 CONTROL = Run("control", "exact", shaken=True)
 
 
@@ -41,7 +43,6 @@ class Fault:
     value: str
     named: tuple[str, ...]
     by: int
-    #: Takes a minute or more beyond the runs that are there.
     slow: bool = True
 
     def __str__(self) -> str:
@@ -69,13 +70,86 @@ def recording(sides: Sides, tmp_path_factory: pytest.TempPathFactory) -> Recordi
     return obtain(sides, Wanted(0, True, UPDATES), tmp_path_factory.mktemp("recording"))
 
 
-def case(recording: Recording, *runs: Run, **changes: str) -> Case:
-    return Case(True, UPDATES, 0, runs, changes, recording.parameters, recording.batches)
+def case(recording: Recording, *runs: Run, changes: Mapping[str, str] | None = None) -> Case:
+    parts = recording.parameters, recording.batches
+    return Case(True, UPDATES, 0, runs, changes or {}, *parts)
 
 
 @pytest.fixture(scope="module")
 def plain(sides: Sides, recording: Recording) -> dict[Side, Answer]:
-    """Both sides as they are."""
-    whole = case(recording, *FORMS).arrays()
-    shaken = case(recording, *FORMS, CONTROL).arrays()
-    return sides.ask_both("matched", {"reference": whole, "ajax": shaken}, cached=True)
+    """Both sides as they are, in both forms."""
+    runs: dict[Side, tuple[Run, ...]] = {
+        "reference": (EXACT_RUN, LITERAL_RUN),
+        "ajax": (EXACT_RUN, CONTROL, LITERAL_RUN),
+    }
+    asked = {side: case(recording, *each).arrays() for side, each in runs.items()}
+    return sides.ask_both("matched", asked, cached=True)
+
+
+def exact_only(answer: Answer) -> Answer:
+    kept = {name: each for name, each in answer.arrays.items() if not name.startswith("literal/")}
+    return Answer(kept, answer.ran)
+
+
+def departures(answers: Mapping[Side, Answer]) -> list[Departure]:
+    record = judge(answers, Options(updates=UPDATES, tiny=True)).data["departures"]
+    return [Departure(**each) for each in record[" / ".join(" ".join(arm) for arm in EXACT)]]
+
+
+def test_the_sides_as_they_are_do_not_depart(plain: dict[Side, Answer]) -> None:
+    assert departures(plain) == []
+    for side, form in EXACT:
+        run = below(plain[side].arrays, form)
+        assert run.keys() >= {*METRICS}
+        assert (run["opt_grad_steps"] == range(1, UPDATES + 1)).all()
+
+
+def test_what_was_given_is_the_same_and_the_forms_differ(plain: dict[Side, Answer]) -> None:
+    finding = judge(plain, Options(updates=UPDATES, tiny=True))
+    claims = {claim.text.split(":")[0]: claim for claim in finding.claims}
+    same = next(claim for text, claim in claims.items() if text.startswith("every run of both"))
+    assert same.holds, same.measured
+    for metric in ("ret/std", "val/std"):
+        follows = claims[f"{metric} follows the form"]
+        assert follows.holds, follows.measured
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_a_planted_fault_is_named(
+    fault: Fault, sides: Sides, recording: Recording, plain: dict[Side, Answer]
+) -> None:
+    if fault.slow and not _SLOW:
+        out_of_reach(f"takes minutes: set {SLOW}=1 to run it")
+    asked = case(recording, EXACT_RUN, changes={fault.key: fault.value})
+    changed = sides.ask(fault.side, "matched", asked.arrays(), cached=True)
+    answers = {side: exact_only(answer) for side, answer in plain.items()}
+    control = below(answers["ajax"].arrays, "control")
+    kept = above(control, "control") if fault.side == "ajax" else {}
+    answers[fault.side] = Answer({**changed.arrays, **kept}, changed.ran)
+    found = departures(answers)
+    assert found, "nothing departed"
+    assert found[0].metric in fault.named, found[0].text
+    assert found[0].update <= fault.by, found[0].text
+
+
+def test_the_command_names_a_fault(sides: Sides, recording: Recording, tmp_path: Path) -> None:
+    if not _SLOW:
+        out_of_reach(f"takes minutes: set {SLOW}=1 to run it")
+    flags = [part for side in SIDES for part in (f"--{side}-python", sides.python[side])]
+    checkout = ["--reference-checkout", sides.options["reference"][1]]
+    given = ["--batches", recording.path, "--updates", "6", "--change", "ajax.lam=0.9"]
+    done = subprocess.run(
+        [sys.executable, "-m", "diagnose.run", "matched", "--tiny", *given, *flags, *checkout]
+        + ["--out", tmp_path],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("matched: verdict: departs first: ")
+    assert last.endswith("; changed: ajax.lam: 0.95 -> 0.9")
+    record = json.loads((tmp_path / "matched" / "matched.json").read_text())
+    assert record["changes"] == ["ajax.lam: 0.95 -> 0.9"]
