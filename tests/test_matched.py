@@ -138,9 +138,9 @@ def test_the_command_names_a_fault(sides: Sides, recording: Recording, tmp_path:
     flags = [part for side in SIDES for part in (f"--{side}-python", sides.python[side])]
     checkout = ["--reference-checkout", sides.options["reference"][1]]
     given = ["--batches", recording.path, "--updates", "6", "--change", "ajax.lam=0.9"]
+    given += ["--out", tmp_path, *flags, *checkout]
     done = subprocess.run(
-        [sys.executable, "-m", "diagnose.run", "matched", "--tiny", *given, *flags, *checkout]
-        + ["--out", tmp_path],
+        [sys.executable, "-m", "diagnose.run", "matched", "--tiny", *given],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
