@@ -1,6 +1,7 @@
 """Ajax's own training step on recorded batches, with given noise, update by update."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -21,10 +22,10 @@ from shared.changes import changed_values
 from shared.errors import UserError
 from shared.matched_case import (
     NORMALISER,
-    SHAKE,
     SLOW_DISTANCE,
     Case,
     Digests,
+    Form,
     Run,
     Sizes,
     arm_of,
@@ -37,8 +38,8 @@ from shared.probing import Progress
 
 _TWO_HOT = importlib.import_module("ajax.distributional").TwoHot
 _STOCK_DECODE = _TWO_HOT.decode
-#: Train states of a learner whose parameters an update changes.
-_TRAINED = ("world_model_state", "actor_state", "critic_state")
+#: A training step ``(state, batch, noise) -> (state, metrics)``, and the figures of a state.
+Programs = tuple[Callable[..., Any], Callable[[Any], Any]]
 
 
 def probe(arrays: Arrays) -> Arrays:
@@ -58,24 +59,23 @@ def probe(arrays: Arrays) -> Arrays:
     except ValueError as error:
         raise UserError(f"--change: Ajax's configuration refuses it: {error}") from None
     found = {"before": as_text({key: current[key] for key in case.changes})}
+    programs: dict[Form, Programs] = {}
     for run in case.runs:
-        found |= above(train(networks, config, case, run), run.name)
+        _TWO_HOT.decode = _STOCK_DECODE
+        apply_arm(arm_of("ajax", run.form))
+        compiled = programs.setdefault(run.form, _compiled(config))
+        found |= above(train(networks, config, case, run, compiled), run.name)
     return found
 
 
-def train(networks: Networks, config: Any, case: Case, run: Run) -> Arrays:
+def train(networks: Networks, config: Any, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
-    _TWO_HOT.decode = _STOCK_DECODE
-    apply_arm(arm_of("ajax", run.form))
-    jax.clear_caches()  # of another form's programs
     state = start(networks, config, case.parameters)
     actions = env_spec(networks.agent.env_args).action_dim
-    step, figures, move = _compiled(config)
+    step, figures = programs
     progress, digests = Progress(run.name, case.updates), Digests()
     history = []
     for update, (batch, noise) in enumerate(drawn(case, sizes(networks, config), digests)):
-        if run.shaken:
-            state = move(state, jax.random.PRNGKey(update))
         state, metrics = step(state, context_batch(batch, actions), TrainNoise(**noise))
         history.append(jax.device_get({**metrics, **figures(state)}))
         progress.tell(update + 1)
@@ -133,9 +133,7 @@ def context_batch(batch: Arrays, actions: int) -> ReplayContextBatch:
     )
 
 
-def _compiled(config: Any) -> tuple[Any, Any, Any]:
-    """Three programs: a training step, the figures of a state, and moving its parameters."""
-
+def _compiled(config: Any) -> Programs:
     # Functions of this call: jax keeps what it compiled by function.
     def step(state: LearnerState, batch: Any, noise: TrainNoise) -> Any:
         return train_step(state, batch, noise, config=config)
@@ -149,19 +147,6 @@ def _compiled(config: Any) -> tuple[Any, Any, Any]:
             **dict(zip(NORMALISER, bounds, strict=True)),
         }
 
-    def move(state: LearnerState, key: Any) -> LearnerState:
-        moved = {}
-        for index, name in enumerate(_TRAINED):
-            part = getattr(state, name)
-            leaves, tree = jax.tree.flatten(part.params)
-            keys = jax.random.split(jax.random.fold_in(key, index), len(leaves))
-            shifted = [
-                leaf * (1 + SHAKE * jax.random.rademacher(own, leaf.shape, jnp.float32))
-                for own, leaf in zip(keys, leaves, strict=True)
-            ]
-            moved[name] = part.replace(params=jax.tree.unflatten(tree, shifted))
-        return state.replace(**moved)
-
     compiled = jax.jit(step)
 
     def run(state: LearnerState, batch: Any, noise: TrainNoise) -> tuple[Any, Any]:
@@ -169,4 +154,4 @@ def _compiled(config: Any) -> tuple[Any, Any, Any]:
         state, _, metrics = compiled(state, batch, noise)
         return state, metrics
 
-    return run, jax.jit(figures), jax.jit(move)
+    return run, jax.jit(figures)

@@ -1,9 +1,9 @@
 """Where two runs part: the first update at which each metric differs beyond what rounding explains.
 
 Two programs that compute the same round differently, and training makes the difference grow. How
-fast is measured by a *control*: the same program run twice, the second time with every parameter
-moved to a neighbouring float32 before every update, as another rounding would have moved it. A
-metric departs at the first update where the runs differ by more than
+fast is measured by a *control*: the same program run twice, the second time from parameters that
+are each moved to a neighbouring float32. A metric departs at the first update where the runs
+differ by more than
 
     max(FLOOR x scale, FACTOR x the control's largest difference so far)
 
@@ -78,8 +78,8 @@ class Control:
 
 
 def family(metric: str) -> str:
-    """Metrics of one family are in the same unit: the moments of a distribution."""
-    return metric.rpartition("/")[0] or metric
+    """Metrics of one family are in the same unit: moments of a distribution, a loss and its std."""
+    return metric.rpartition("/")[0] or metric.removesuffix("_std")
 
 
 def tolerance(metric: str, left: Series, right: Series, control: Control) -> Doubles:

@@ -3,7 +3,7 @@
 Importing this module imports the reference: verify the checkout and put it on the path first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -20,10 +20,10 @@ from shared.errors import UserError
 from shared.matched_case import (
     CONTEXT,
     NORMALISER,
-    SHAKE,
     SLOW_DISTANCE,
     Case,
     Digests,
+    Form,
     Run,
     Sizes,
     arm_of,
@@ -31,11 +31,13 @@ from shared.matched_case import (
     drawn,
 )
 from shared.metrics import REFERENCE_TO_AJAX
-from shared.parameter_map import NETWORKS, is_network
+from shared.parameter_map import is_network
 from shared.probing import Progress
 from shared.protocol import N_ACTIONS
 
 State = dict[str, Any]
+#: A training step ``(state, batch, noise) -> (state, metrics)``, and the figures of a state.
+Programs = tuple[Callable[..., Any], Callable[[Any], Any]]
 
 _STOCK_MEAN = jaxutils.TwoHotDist.mean
 #: All that a training step draws without given noise: the samples of ``*/dist``, which are dropped.
@@ -52,23 +54,22 @@ def probe(arrays: Arrays) -> Arrays:
     case = Case.of(arrays)
     networks = Networks(tiny=case.tiny, changes=case.changes)
     found = {"before": as_text({key: networks.stock.flat[key] for key in case.changes})}
+    programs: dict[Form, Programs] = {}
     for run in case.runs:
-        found |= above(train(networks, case, run), run.name)
+        jaxutils.TwoHotDist.mean = _STOCK_MEAN
+        patch_code(arm_of("reference", run.form), jaxutils)
+        compiled = programs.setdefault(run.form, _compiled(networks))
+        found |= above(train(networks, case, run, compiled), run.name)
     return found
 
 
-def train(networks: Networks, case: Case, run: Run) -> Arrays:
+def train(networks: Networks, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
-    jaxutils.TwoHotDist.mean = _STOCK_MEAN
-    patch_code(arm_of("reference", run.form), jaxutils)
-    jax.clear_caches()  # of another form's programs
-    state = start(networks, case.parameters)
-    step, figures, move = _compiled(networks)
+    state = start(networks, case.start_of(run))
+    step, figures = programs
     progress, digests = Progress(run.name, case.updates), Digests()
     history = []
     for update, (batch, noise) in enumerate(drawn(case, sizes(networks.config), digests)):
-        if run.shaken:
-            state = move(state, jax.random.PRNGKey(update))
         state, metrics = step(state, whole_batch(networks, batch), noise)
         history.append(jax.device_get({**metrics, **figures(state)}))
         progress.tell(update + 1)
@@ -108,8 +109,7 @@ def whole_batch(networks: Networks, batch: Arrays) -> State:
     return data
 
 
-def _compiled(networks: Networks) -> tuple[Any, Any, Any]:
-    """Three programs: a training step, the figures of a state, and moving its parameters."""
+def _compiled(networks: Networks) -> Programs:
     agent = networks.agent
     carry = nj.pure(agent.init_train)({}, networks.config.batch_size, seed=_SEED)[1]
 
@@ -132,21 +132,10 @@ def _compiled(networks: Networks) -> tuple[Any, Any, Any]:
             **dict(zip(NORMALISER, bounds, strict=True)),
         }
 
-    def move(state: State, key: Any) -> State:
-        trained = [name for name in state if name.startswith(NETWORKS)]
-        return state | {
-            name: state[name] * _factors(jax.random.fold_in(key, index), state[name].shape)
-            for index, name in enumerate(sorted(trained))
-        }
-
     compiled = jax.jit(step)
 
     def run(state: State, data: Any, noise: Any) -> tuple[State, State]:
         state, _, _, metrics = compiled(state, data, noise, _SEED)
         return state, {name: each for name, each in metrics.items() if name in REFERENCE_TO_AJAX}
 
-    return run, jax.jit(figures), jax.jit(move)
-
-
-def _factors(key: Any, shape: tuple[int, ...]) -> Any:
-    return 1 + SHAKE * jax.random.rademacher(key, shape, jnp.float32)
+    return run, jax.jit(figures)

@@ -52,15 +52,15 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Run:
-    """One training run of a side. ``shaken``: with :data:`SHAKE` before every update."""
+    """One training run of a side. ``shaken``: from parameters moved by :data:`SHAKE`."""
 
     name: str
     form: Form
     shaken: bool = False
 
 
-#: Relative step by which a shaken run moves every parameter up or down at random before every
-#: update: to the next float32, as another rounding of the update before would have.
+#: Relative step by which a shaken run moves every parameter up or down at random before its first
+#: update: about to the next float32, as if it had been rounded otherwise.
 SHAKE = 2.0**-23
 
 
@@ -102,6 +102,17 @@ class Case:
         return cls(
             parameters=below(arrays, "parameters"), batches=below(arrays, "batches"), **settings
         )
+
+    def start_of(self, run: Run) -> Arrays:
+        """The parameters that a run starts from."""
+        if not run.shaken:
+            return self.parameters
+        rng = np.random.default_rng(self.noise_seed)
+        moved = {}
+        for name, each in sorted(self.parameters.items()):
+            steps = SHAKE * rng.choice((-1, 1), each.shape)
+            moved[name] = (each * (1 + steps)).astype(each.dtype)
+        return moved
 
     def batch(self, update: int) -> Arrays:
         """Fields and context of the batch of ``update``, counted from 0."""

@@ -48,7 +48,8 @@ def answers(updates: int = UPDATES, **changed: Mapping[str, Any]) -> dict[Side, 
             made = series(form, updates, wobble) | dict(changed.get(f"{side}_{form}", {}))
             arrays |= above({**made, **given}, form)
         if side == "ajax":
-            arrays |= above({**series("exact", updates, 2e-6), **given}, "control")
+            shaken = series("exact", updates, 2e-6) | dict(changed.get("ajax_exact", {}))
+            arrays |= above({**shaken, **given}, "control")
         found[side] = Answer(arrays, {"jax": "1"})
     return found
 

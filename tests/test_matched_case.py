@@ -167,3 +167,19 @@ def test_an_interpreter_says_where_its_programs_lie() -> None:
     assert (
         done.stdout == f"{cache_name(describe_cpu(), platform.python_version(), *2 * ['none'])}\n"
     )
+
+
+def test_a_shaken_run_starts_from_neighbouring_numbers() -> None:
+    made = case()
+    tensor = np.array([[1.0, -0.3, 0.0], [7e-5, 2.0, 1.0]], np.float32)
+    made.parameters.update({"agent/enc/x": tensor, "agent/dec/x": tensor})
+    plain, shaken = (made.start_of(run) for run in made.runs)
+    np.testing.assert_array_equal(plain["agent/enc/x"], tensor)
+    moved = shaken["agent/enc/x"]
+    assert moved.dtype == np.float32
+    assert moved[0, 2] == 0
+    away = (moved != tensor) | (tensor == 0)
+    assert away.all()
+    np.testing.assert_allclose(moved, tensor, rtol=3e-7)
+    assert not np.array_equal(moved, shaken["agent/dec/x"])
+    np.testing.assert_array_equal(moved, made.start_of(made.runs[1])["agent/enc/x"])
