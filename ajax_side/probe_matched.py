@@ -70,7 +70,7 @@ def probe(arrays: Arrays) -> Arrays:
 
 def train(networks: Networks, config: Any, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
-    state = start(networks, config, case.parameters)
+    state = start(networks, config, case.start_of(run))
     actions = env_spec(networks.agent.env_args).action_dim
     step, figures = programs
     progress, digests = Progress(run.name, case.updates), Digests()
