@@ -72,6 +72,12 @@ def obtain(sides: Sides, wanted: Wanted, directory: Path, file: Path | None = No
     return read(found, wanted)
 
 
+def captured(wanted: Wanted, directory: Path, file: Path | None = None) -> Arrays:
+    """Logits of the two-hot heads in a recording that is there already; else nothing."""
+    found = file if file is not None else _kept(wanted, directory)
+    return read(found, wanted).logits if found.exists() else {}
+
+
 def _kept(wanted: Wanted, directory: Path) -> Path:
     """The shortest recording in ``directory`` that is long enough, else where one would lie."""
     lengths = {

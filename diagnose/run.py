@@ -9,8 +9,11 @@ from time import monotonic
 
 from diagnose import encoder, expectation, matched
 from diagnose.findings import Finding
+from diagnose.recording import Wanted, captured
 from diagnose.sides import Sides, find_pythons
+from shared.arrays import Arrays
 from shared.errors import EXIT_NO, UserError, run_command
+from shared.matched_case import LOGITS_AT
 from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
 from shared.provenance import REPO
@@ -31,7 +34,7 @@ class Part:
 PARTS = {
     "expectation": Part(
         "both forms of the two-hot expectation against float64, on both sides (about a minute)",
-        lambda sides, _: expectation.run(sides),
+        lambda sides, options: expectation.run(sides, _captured(options)),
     ),
     "encoder": Part(
         "initial encoders of many seeds; the reference's parameters in Ajax (about a minute)",
@@ -52,6 +55,11 @@ def _matched(options: argparse.Namespace) -> matched.Options:
         batches=options.batches,
         changes=matched.parse_changes(options.change),
     )
+
+
+def _captured(options: argparse.Namespace) -> Arrays:
+    wanted = Wanted(options.recorded_seed, tiny=False, updates=LOGITS_AT[-1] + 1)
+    return captured(wanted, options.out / matched.PART)
 
 
 def main() -> int:

@@ -52,13 +52,13 @@ def test_equal_runs_do_not_depart() -> None:
     assert first_departures(series(), series(), control()) == []
 
 
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("update", [1, 17, UPDATES])
-def test_the_first_update_beyond_tolerance_is_named(metric: str, update: int) -> None:
-    found = first_departures(series(), moved(metric, from_update(update, 0.5)), control())
-    assert [(each.metric, each.update) for each in found] == [(metric, update)]
-    assert found[0].excess > 1
-    assert f"{metric} at update {update} (" in found[0].text
+def test_the_first_update_beyond_tolerance_is_named(update: int) -> None:
+    for metric in METRICS:
+        found = first_departures(series(), moved(metric, from_update(update, 0.5)), control())
+        assert [(each.metric, each.update) for each in found] == [(metric, update)]
+        assert found[0].excess > 1
+        assert f"{metric} at update {update} (" in found[0].text
 
 
 def test_the_floor_is_relative_to_the_familys_scale() -> None:
