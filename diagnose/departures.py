@@ -27,15 +27,36 @@ Series = Mapping[str, Doubles]
 #: What is compared, by the reference's names.
 METRICS = (*(name for name in REFERENCE_TO_AJAX if name != "updates"), *FIGURES)
 
-#: Below this share of its scale a difference is float32's: sums over some thousands of elements in
+#: Below this share of its scale a difference is float32's: sums over thousands of elements in
 #: another order, and a sample here and there that falls the other way.
-FLOOR = 2e-4
+FLOOR = 1e-4
+#: A difference of large terms that nearly cancel, and starts at zero, shows one such sample.
+FLOOR_OF_PREDICTIONS = 2e-3
+PREDICTIONS = (
+    "val",
+    "ret",
+    "ret_normed",
+    "adv",
+    "retnorm",
+    "td_error",
+    "actor_loss",
+    "critic_loss",
+)
 #: One sample that falls the other way can move an extreme by the size of the spread.
 FLOOR_OF_EXTREMES = 0.1
+#: Shares of samples: some of 16,384 fall the other way. Their scale is 1, however few they are.
+FLOOR_OF_SHARES = 1e-3
+SHARES = ("ret_rate", "act/action")
+#: Mostly recorded rewards, which are equal: what is predicted adds little, and late.
+FLOOR_OF_REPLAY = 1e-5
+REPLAY = ("replay_ret",)
 #: The control is one draw of what rounding does, and rounds at one place of many.
 FACTOR = 10.0
-#: Shares of samples, whose scale is 1 however few they are.
-_SHARES = ("ret_rate", "act/action")
+_FLOORS = (
+    (FLOOR_OF_PREDICTIONS, PREDICTIONS),
+    (FLOOR_OF_SHARES, SHARES),
+    (FLOOR_OF_REPLAY, REPLAY),
+)
 
 
 @dataclass(frozen=True)
@@ -82,18 +103,23 @@ def family(metric: str) -> str:
     return metric.rpartition("/")[0] or metric.removesuffix("_std")
 
 
+def floor(metric: str) -> float:
+    """Share of the scale that a difference may have whatever the control says."""
+    if metric.endswith(("/min", "/max")):
+        return FLOOR_OF_EXTREMES
+    return next((value for value, families in _FLOORS if family(metric) in families), FLOOR)
+
+
 def tolerance(metric: str, left: Series, right: Series, control: Control) -> Doubles:
     """What two runs may differ by at each update ``[updates]``."""
-    extreme = metric.endswith(("/min", "/max"))
-    floor = FLOOR_OF_EXTREMES if extreme else FLOOR
     allowed: Doubles = np.maximum(
-        floor * _scale(metric, left, right), FACTOR * control.envelope(metric)
+        floor(metric) * _scale(metric, left, right), FACTOR * control.envelope(metric)
     )
     return allowed
 
 
 def _scale(metric: str, left: Series, right: Series) -> Doubles:
-    if metric in _SHARES or family(metric) in _SHARES:
+    if family(metric) in SHARES:
         return np.ones_like(left[metric])
     values = [
         np.abs(np.nan_to_num(run[name], nan=0.0, posinf=0.0, neginf=0.0))

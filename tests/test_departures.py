@@ -10,11 +10,15 @@ from diagnose.departures import (
     FACTOR,
     FLOOR,
     FLOOR_OF_EXTREMES,
+    FLOOR_OF_PREDICTIONS,
+    FLOOR_OF_REPLAY,
+    FLOOR_OF_SHARES,
     METRICS,
     Control,
     Series,
     family,
     first_departures,
+    floor,
     tolerance,
 )
 
@@ -66,7 +70,7 @@ def test_the_floor_is_relative_to_the_familys_scale() -> None:
     left["val/mean"] = np.zeros(UPDATES)
     left["val/max"] = np.full(UPDATES, 5.0)
     for share, departs in ((0.5, False), (2.0, True)):
-        right = {**left, "val/mean": np.full(UPDATES, share * FLOOR * 5.0)}
+        right = {**left, "val/mean": np.full(UPDATES, share * FLOOR_OF_PREDICTIONS * 5.0)}
         assert bool(first_departures(left, right, control(0.0))) is departs
 
 
@@ -103,7 +107,7 @@ def test_of_one_update_the_furthest_comes_first() -> None:
 def test_shares_of_samples_are_held_to_one() -> None:
     left = {**series(), "ret_rate": np.zeros(UPDATES)}
     for share, departs in ((0.5, False), (2.0, True)):
-        right: Series = {**left, "ret_rate": np.full(UPDATES, share * FLOOR)}
+        right: Series = {**left, "ret_rate": np.full(UPDATES, share * FLOOR_OF_SHARES)}
         assert bool(first_departures(left, right, control(0.0))) is departs
 
 
@@ -112,3 +116,11 @@ def test_families_are_distributions() -> None:
     assert family("ent/action/std") == "ent/action"
     assert family("retnorm/low") == family("retnorm/high")
     assert family("opt_loss") == "opt_loss"
+
+
+def test_floors_are_by_kind_of_metric() -> None:
+    kinds = {"opt_loss": FLOOR, "val/mean": FLOOR_OF_PREDICTIONS, "val/max": FLOOR_OF_EXTREMES}
+    kinds |= {"retnorm/low": FLOOR_OF_PREDICTIONS, "critic_loss_std": FLOOR_OF_PREDICTIONS}
+    kinds |= {"replay_ret/std": FLOOR_OF_REPLAY, "ret_rate": FLOOR_OF_SHARES}
+    for metric, wanted in kinds.items():
+        assert floor(metric) == wanted
