@@ -27,9 +27,9 @@ Series = Mapping[str, Doubles]
 #: What is compared, by the reference's names.
 METRICS = (*(name for name in REFERENCE_TO_AJAX if name != "updates"), *FIGURES)
 
-#: Below this share of its scale a difference is float32's: sums over thousands of elements in
-#: another order, and a sample here and there that falls the other way.
-FLOOR = 1e-4
+#: Below this share of its scale a difference is float32's: sums in another order, and a latent
+#: sample here and there that falls the other way, which moves the rest of its sequence.
+FLOOR = 1e-3
 #: A difference of large terms that nearly cancel, and starts at zero, shows one such sample.
 FLOOR_OF_PREDICTIONS = 2e-3
 PREDICTIONS = (
@@ -47,6 +47,9 @@ FLOOR_OF_EXTREMES = 0.1
 #: Shares of samples: some of 16,384 fall the other way. Their scale is 1, however few they are.
 FLOOR_OF_SHARES = 1e-3
 SHARES = ("ret_rate", "act/action")
+#: Norms over all parameters, in which one sample is lost.
+FLOOR_OF_NORMS = 1e-4
+NORMS = ("opt_update_norm", "opt_param_norm")
 #: Mostly recorded rewards, which are equal: what is predicted adds little, and late.
 FLOOR_OF_REPLAY = 1e-5
 REPLAY = ("replay_ret",)
@@ -55,6 +58,7 @@ FACTOR = 10.0
 _FLOORS = (
     (FLOOR_OF_PREDICTIONS, PREDICTIONS),
     (FLOOR_OF_SHARES, SHARES),
+    (FLOOR_OF_NORMS, NORMS),
     (FLOOR_OF_REPLAY, REPLAY),
 )
 

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from diagnose.departures import METRICS, Departure
-from diagnose.figures import COLOUR, MARKER, new_figure
+from diagnose.figures import COLOUR, new_figure
 from diagnose.forms import Arm, Runs
 from shared.matched_case import Form
-from shared.protocol import SIDE_LABEL
+from shared.protocol import SIDE_LABEL, Side
 
 #: Metric -> whether its axis is logarithmic.
 _SHOWN = {
@@ -21,6 +21,8 @@ _SHOWN = {
     "opt_grad_norm": True,
 }
 _LINE: dict[Form, str] = {"literal": "-", "exact": "--"}
+#: Where the sides agree, the narrow line lies within the wide one.
+_WIDTH: dict[Side, float] = {"reference": 3.5, "ajax": 1.0}
 
 
 def draw(runs: Runs, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Figure:
@@ -37,10 +39,8 @@ def draw(runs: Runs, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> 
                 shown,
                 _LINE[form],
                 color=COLOUR[side],
-                lw=1,
-                marker=MARKER[side],
-                markevery=max(1, len(values) // 8),
-                markersize=3,
+                lw=_WIDTH[side],
+                alpha=0.5 if side == "reference" else 1.0,
                 label=f"{SIDE_LABEL[side]}, {form}",
             )
         panel.set(title=metric, yscale="log" if logarithmic else "linear", xlabel="update")

@@ -10,6 +10,7 @@ from diagnose.departures import (
     FACTOR,
     FLOOR,
     FLOOR_OF_EXTREMES,
+    FLOOR_OF_NORMS,
     FLOOR_OF_PREDICTIONS,
     FLOOR_OF_REPLAY,
     FLOOR_OF_SHARES,
@@ -121,6 +122,7 @@ def test_families_are_distributions() -> None:
 def test_floors_are_by_kind_of_metric() -> None:
     kinds = {"opt_loss": FLOOR, "val/mean": FLOOR_OF_PREDICTIONS, "val/max": FLOOR_OF_EXTREMES}
     kinds |= {"retnorm/low": FLOOR_OF_PREDICTIONS, "critic_loss_std": FLOOR_OF_PREDICTIONS}
+    kinds |= {"opt_update_norm": FLOOR_OF_NORMS, "opt_grad_norm": FLOOR}
     kinds |= {"replay_ret/std": FLOOR_OF_REPLAY, "ret_rate": FLOOR_OF_SHARES}
     for metric, wanted in kinds.items():
         assert floor(metric) == wanted

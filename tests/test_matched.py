@@ -37,8 +37,9 @@ CONTROL = Run("control", "exact", shaken=True)
 
 @dataclass(frozen=True)
 class Fault:
-    """One changed setting: families of metrics that may name it first, and by which update one
-    must. ``slow``: takes a minute or more beyond the runs that are there.
+    """One changed setting, the families of metrics that may name it first, and by which update.
+
+    ``slow``: takes a minute or more beyond the runs that are there.
     """
 
     side: Side
