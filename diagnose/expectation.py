@@ -290,8 +290,8 @@ def _captured(rows: Sequence[Row]) -> list[Claim]:
     literal, exact = (_pick(found, f"{CAPTURED}/", form, "jit") for form in ("literal", "exact"))
     return [
         Claim(
-            "on logits of the reference's own first updates the compiled literal form is noise of std "
-            "0.05 to 0.15, the exact one within 1e-6 of float64",
+            "on logits of the reference's own first updates the compiled literal form is noise of "
+            "std 0.05 to 0.15, the exact one within 1e-6 of float64",
             f"std: literal {_each(literal, 'error_std')}; exact {_each(exact, 'error_std')}",
             all(0.05 <= row.error_std <= 0.15 for row in literal)
             and all(row.error_max < 1e-6 for row in exact),
