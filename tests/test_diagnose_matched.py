@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diagnose import run
+from diagnose import matched, run
 from diagnose.departures import METRICS
 from diagnose.forms import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
 from diagnose.matched import Options, judge, parse_changes
@@ -16,7 +16,7 @@ from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
 from shared.arrays import above, read_arrays, write_arrays
 from shared.errors import UserError
-from shared.matched_case import CONTEXT, FIELDS
+from shared.matched_case import CONTEXT, FIELDS, Case, as_text
 from shared.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT, Side
 from tests.conftest import Command
@@ -247,3 +247,56 @@ def test_files_that_are_no_recording_are_refused(recorder: Recorder, tmp_path: P
 def test_a_recording_names_the_commit() -> None:
     assert Wanted(0, True, 1).identity["commit"] == REFERENCE_COMMIT
     assert Wanted(0, True, 1).prefix == Wanted(0, True, 9).prefix
+
+
+class Made(Recorder):
+    """Stands in for both sides: notes what each is asked, and answers with made series."""
+
+    def ask(self, side: Side, name: str, arrays: Any, *, cached: bool = False) -> Answer:
+        if name == "record":
+            return super().ask(side, name, arrays, cached=cached)
+        checked = Case.of(arrays)
+        assert list(checked.runs) == []
+        assert checked.changes == {"lam": "0.9"}
+        return Answer({"before": as_text({"lam": 0.95})}, {})
+
+    def ask_both(
+        self, name: str, arrays: Mapping[Side, Any], *, cached: bool = False
+    ) -> dict[Side, Answer]:
+        assert (name, cached) == ("matched", True)
+        self.cases.update({side: Case.of(each) for side, each in arrays.items()})
+        found = answers(ajax_exact={"ret/std": 2 * series("exact")["ret/std"]})
+        for side, answer in found.items():
+            wanted = {run.name for run in self.cases[side].runs}
+            for key in list(answer.arrays):
+                if key.partition("/")[0] not in wanted:
+                    del answer.arrays[key]
+        return found
+
+    cases: dict[Side, Case]
+
+
+@pytest.mark.parametrize("changes", [{}, {"ajax": {"lam": "0.9"}}])
+def test_both_sides_are_asked_for_the_same_updates_of_one_recording(
+    changes: dict[Side, dict[str, str]], tmp_path: Path
+) -> None:
+    made = Made({})
+    object.__setattr__(made, "asked", [])
+    object.__setattr__(made, "cases", {})
+    options = Options(updates=UPDATES, tiny=True, seed=4, changes=changes)
+    finding = matched.run(made, options, tmp_path / "matched")
+    assert made.asked == [UPDATES]
+    one, other = made.cases["reference"], made.cases["ajax"]
+    assert (one.tiny, one.updates, one.noise_seed) == (other.tiny, other.updates, other.noise_seed)
+    assert one.batches.keys() == {*FIELDS, *CONTEXT} == other.batches.keys()
+    forms = ["exact"] if changes else ["exact", "literal"]
+    assert [run.name for run in one.runs] == forms
+    assert [run.name for run in other.runs] == [forms[0], "control", *forms[1:]]
+    assert (one.changes, other.changes) == ({}, changes.get("ajax", {}))
+    (kept,) = (tmp_path / "matched").glob("batches-*.npz")
+    assert finding.data["recording"] == kept.name
+    if changes:
+        assert finding.verdict.startswith("verdict: departs first: ret/std at update 1 (")
+        assert finding.verdict.endswith("; changed: ajax.lam: 0.95 -> 0.9")
+    else:
+        assert finding.verdict.startswith("verdict: refuted: with the exact form on both sides")
