@@ -75,7 +75,7 @@ def port_check(session: nox.Session) -> None:
 
 @nox.session(tags=["sides"])
 def diagnose(session: nox.Session) -> None:
-    """Find where the sides part, on their real code: -- PART... (two minutes)."""
+    """Find where the sides part, on their real code: -- PART... (about 20 minutes for all)."""
     run(session, "analysis", "-m", "diagnose.run", *session.posargs)
 
 

@@ -20,6 +20,7 @@ from shared.provenance import package_versions
 PROBES = {
     "expectation": "ajax_side.probe_expectation",
     "encoder": "ajax_side.probe_encoder",
+    "matched": "ajax_side.probe_matched",
 }
 
 

@@ -55,12 +55,16 @@ class Networks:
         state = init_dreamer(key, agent.env_args, agent.dreamer_config, spec, replay, ())
         return state.world_model_state.params["enc"]
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of every parameter tensor, by the names of ``shared.parameter_map``."""
+    def shapes(self, config: Any = None) -> dict[str, tuple[int, ...]]:
+        """Shape of every parameter tensor, by the names of ``shared.parameter_map``.
+
+        ``config``: another than the agent's own.
+        """
+        chosen = config or self.agent.dreamer_config
         spec = env_spec(self.agent.env_args)
         sizes = (spec.obs_dim, spec.action_dim, spec.discrete)
         state: LearnerState = jax.eval_shape(
-            lambda key: init_learner(key, self.agent.dreamer_config, *sizes), jax.random.PRNGKey(0)
+            lambda key: init_learner(key, chosen, *sizes), jax.random.PRNGKey(0)
         )
         groups = {
             "world_model": state.world_model_state.params,

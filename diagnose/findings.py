@@ -1,13 +1,14 @@
 """What a part of the diagnosis found: claims that held or not, a verdict, and the files of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from diagnose.figures import save
+from shared.arrays import Arrays, write_arrays
 from shared.files import dump_json, write_atomic
 
 
@@ -45,6 +46,10 @@ class Finding:
     draw: Callable[[], Figure]
     #: What was not looked at.
     left_out: Sequence[str] = ()
+    #: The verdict if a claim does not hold; ``None`` names the claims.
+    denied: str | None = None
+    #: More numbers than JSON is good for, kept beside it.
+    arrays: Arrays = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -56,6 +61,8 @@ class Finding:
         """One line."""
         if self.holds:
             return f"verdict: {self.agreed}"
+        if self.denied is not None:
+            return f"verdict: {self.denied}"
         failed = "; ".join(
             f"{each.text} ({each.measured})" for each in self.claims if not each.holds
         )
@@ -74,7 +81,11 @@ class Finding:
         text, numbers = directory / f"{self.part}.md", directory / f"{self.part}.json"
         write_atomic(text, self.markdown())
         write_atomic(numbers, dump_json(record))
-        return [text, numbers, *save(self.draw(), directory, self.part)]
+        written = [text, numbers]
+        if self.arrays:
+            written.append(directory / f"{self.part}.npz")
+            write_arrays(written[-1], self.arrays)
+        return [*written, *save(self.draw(), directory, self.part)]
 
     def markdown(self) -> str:
         """Claims, tables and verdict as one document."""

@@ -1,15 +1,19 @@
 """``python -m diagnose.run``: the investigation of a difference, rerun on the real code."""
 
 import argparse
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from diagnose import encoder, expectation
+from diagnose import encoder, expectation, matched
 from diagnose.findings import Finding
+from diagnose.recording import Wanted, captured
 from diagnose.sides import Sides, find_pythons
+from shared.arrays import Arrays
 from shared.errors import EXIT_NO, UserError, run_command
+from shared.matched_case import LOGITS_AT
 from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
 from shared.provenance import REPO
@@ -30,13 +34,32 @@ class Part:
 PARTS = {
     "expectation": Part(
         "both forms of the two-hot expectation against float64, on both sides (about a minute)",
-        lambda sides, _: expectation.run(sides),
+        lambda sides, options: expectation.run(sides, _captured(options)),
     ),
     "encoder": Part(
         "initial encoders of many seeds; the reference's parameters in Ajax (about a minute)",
         lambda sides, options: encoder.run(sides, options.seeds, tiny=options.tiny),
     ),
+    "matched": Part(
+        "both sides' training on equal batches and noise, update by update (about 20 minutes)",
+        lambda sides, options: matched.run(sides, _matched(options), options.out / matched.PART),
+    ),
 }
+
+
+def _matched(options: argparse.Namespace) -> matched.Options:
+    return matched.Options(
+        updates=options.updates,
+        tiny=options.tiny,
+        seed=options.recorded_seed,
+        batches=options.batches,
+        changes=matched.parse_changes(options.change),
+    )
+
+
+def _captured(options: argparse.Namespace) -> Arrays:
+    wanted = Wanted(options.recorded_seed, tiny=False, updates=LOGITS_AT[-1] + 1)
+    return captured(wanted, options.out / matched.PART)
 
 
 def main() -> int:
@@ -80,7 +103,10 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="N",
         help=f"encoder: seeds a side, at least {encoder.FEWEST_SEEDS} (400)",
     )
-    parser.add_argument("--tiny", action="store_true", help="encoder: tiny widths, to try it out")
+    parser.add_argument(
+        "--tiny", action="store_true", help="encoder, matched: tiny widths, to try it out"
+    )
+    add_matched(parser)
     parser.add_argument(
         "--out", type=Path, default=REPO / DEFAULT_OUT, help=f"default: {DEFAULT_OUT}"
     )
@@ -101,12 +127,46 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def add_matched(parser: argparse.ArgumentParser) -> None:
+    """The options of part ``matched``."""
+    parser.add_argument(
+        "--updates",
+        type=int,
+        default=matched.UPDATES,
+        metavar="N",
+        help=f"matched: updates of every run ({matched.UPDATES}; 1500 for the entropy)",
+    )
+    parser.add_argument(
+        "--change",
+        action="append",
+        default=[],
+        metavar="SIDE.KEY=VALUE",
+        help="matched: change a setting of one side, such as ajax.rep_scale=0.2 or "
+        "reference.opt.agc=0.1, and see where that shows first; may be repeated",
+    )
+    parser.add_argument(
+        "--batches",
+        type=Path,
+        metavar="FILE",
+        help="matched: recording of a reference run, made there if it does not exist (default: "
+        "one in OUT/matched/ that fits)",
+    )
+    parser.add_argument(
+        "--recorded-seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="matched: seed of the run that is recorded (0)",
+    )
+
+
 def check(options: argparse.Namespace) -> None:
     """Raise ``UserError`` for input that a part would stumble over minutes later."""
     for name in options.parts:
         if name not in PARTS:
             raise UserError(f"no part is called {name!r}; choose from {', '.join(PARTS)}")
     encoder.check_seeds(options.seeds, tiny=options.tiny)
+    matched.check(_matched(options))
     if options.out.exists() and not options.out.is_dir():
         raise UserError(f"--out {options.out}: is no directory; name another")
 
@@ -117,4 +177,6 @@ def _shown(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    # A session that is ended stops the probes that it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run_command(main)

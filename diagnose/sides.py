@@ -4,20 +4,27 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from shared.arrays import Arrays, read_arrays, write_arrays
+from shared.compiled import DIRECTORY, cache_variables
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.files import read_json_object
+from shared.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
 from shared.provenance import REPO
 
 _MODULE: dict[Side, str] = {"reference": "ref_side.probe", "ajax": "ajax_side.probe"}
 _FLAGS: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}
+_POLL_SECONDS, _STOP_SECONDS = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,85 @@ class Answer:
     ran: Mapping[str, Any]
 
 
+class Asked:
+    """A probe at work; leaving its ``with`` block stops it. Its progress lines are printed."""
+
+    def __init__(
+        self, side: Side, name: str, command: tuple[str, ...], arrays: Arrays, cached: bool
+    ) -> None:
+        print(f"{name}: asking the {SIDE_LABEL[side]} code", flush=True)
+        self._side, self._name = side, name
+        self._scratch = tempfile.TemporaryDirectory()
+        place = Path(self._scratch.name)
+        self._output, self._errors = place / "output.npz", place / "errors"
+        write_arrays(place / "inputs.npz", arrays)
+        files = ("--inputs", str(place / "inputs.npz"), "--output", str(self._output))
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [*command, *files],
+                cwd=REPO,
+                env=_environment(side, Path(command[0]), cached=cached),
+                stdin=subprocess.DEVNULL,
+                stdout=PIPE,
+                stderr=errors,
+                text=True,
+                errors="replace",
+            )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(TELLING):
+                text = line.removeprefix(TELLING)
+                print(f"{self._name}: {SIDE_LABEL[self._side]}, {text}", end="", flush=True)
+
+    def ended(self) -> bool:
+        """Whether the probe has answered. Raises ``UserError`` where it refused or failed."""
+        status = self._process.poll()
+        if status:
+            raise UserError(self._reason(status))
+        return status == 0
+
+    def answer(self) -> Answer:
+        """Wait for the answer. Raises ``UserError`` as :meth:`ended` does."""
+        self._process.wait()
+        self.ended()
+        self._listener.join()
+        ran = read_json_object(self._output.with_suffix(".json"))
+        return Answer(read_arrays(self._output), ran)
+
+    def _reason(self, status: int) -> str:
+        text = self._errors.read_text(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        last = lines[-1] if lines else "no output"
+        if status == EXIT_BAD_INPUT and last.startswith("error: "):
+            return last.removeprefix("error: ")
+        return f"the {self._name} probe of {self._side} ended with exit status {status}: {last}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._listener.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._scratch.cleanup()
+
+
 @dataclass(frozen=True)
 class Sides:
     """Python of each side, and options that its probes are given."""
@@ -35,57 +121,61 @@ class Sides:
     python: Mapping[Side, Path]
     options: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
 
-    def ask(self, side: Side, name: str, arrays: Arrays) -> Answer:
+    def start(self, side: Side, name: str, arrays: Arrays, *, cached: bool = False) -> Asked:
+        """Start probe ``name`` of ``side``; ``cached``: with compiled programs of earlier runs."""
+        own = self.options.get(side, ())
+        command = (str(self.python[side]), "-m", _MODULE[side], name, *own)
+        return Asked(side, name, command, arrays, cached)
+
+    def ask(self, side: Side, name: str, arrays: Arrays, *, cached: bool = False) -> Answer:
         """Run probe ``name`` of ``side`` on ``arrays``.
 
         Raises ``UserError`` with the probe's own line where it refused its input, and with the
         last line that it wrote where it failed.
         """
-        print(f"{name}: asking the {SIDE_LABEL[side]} code", flush=True)
-        with tempfile.TemporaryDirectory() as scratch:
-            inputs, output = Path(scratch) / "inputs.npz", Path(scratch) / "output.npz"
-            write_arrays(inputs, arrays)
-            command = (
-                str(self.python[side]),
-                "-m",
-                _MODULE[side],
-                name,
-                *self.options.get(side, ()),
-            )
-            files = ("--inputs", str(inputs), "--output", str(output))
-            done = subprocess.run(
-                [*command, *files],
-                cwd=REPO,
-                env=_environment(side),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise UserError(_reason(side, name, done))
-            return Answer(read_arrays(output), read_json_object(output.with_suffix(".json")))
+        with self.start(side, name, arrays, cached=cached) as asked:
+            return asked.answer()
+
+    def ask_both(
+        self, name: str, arrays: Mapping[Side, Arrays], *, cached: bool = False
+    ) -> dict[Side, Answer]:
+        """As :meth:`ask`, of both sides at the same time; where one fails the other is stopped."""
+        with ExitStack() as stack:
+            asked = {
+                side: stack.enter_context(self.start(side, name, given, cached=cached))
+                for side, given in arrays.items()
+            }
+            while [side for side, each in asked.items() if not each.ended()]:
+                time.sleep(_POLL_SECONDS)
+            return {side: each.answer() for side, each in asked.items()}
 
 
-def _environment(side: Side) -> dict[str, str]:
-    return {
+def _environment(side: Side, python: Path, *, cached: bool) -> dict[str, str]:
+    common = {
         **os.environ,
         "PYTHONPATH": str(REPO),
         "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": os.environ.get(_FLAGS[side], ""),
-        # Compiled afresh: what the compiler does is what is asked.
+        # Ajax would keep its programs in a directory of its own.
         "AJAX_NO_COMPILE_CACHE": "1",
-        "JAX_ENABLE_COMPILATION_CACHE": "0",
     }
+    if cached and (directory := _cache(python)) is not None:
+        return common | cache_variables(directory)
+    # Compiled afresh: what the compiler does is what is asked.
+    return common | {"JAX_ENABLE_COMPILATION_CACHE": "0"}
 
 
-def _reason(side: Side, name: str, done: "subprocess.CompletedProcess[str]") -> str:
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    last = lines[-1] if lines else "no output"
-    if done.returncode == EXIT_BAD_INPUT and last.startswith("error: "):
-        return last.removeprefix("error: ")
-    return f"the {name} probe of {side} ended with exit status {done.returncode}: {last}"
+def _cache(python: Path) -> Path | None:
+    """Where the programs of this interpreter's jax lie; ``None`` where it does not say."""
+    command = [str(python), "-m", "shared.compiled"]
+    environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, cwd=REPO, env=environment, capture_output=True, text=True, check=False
+    )
+    name = done.stdout.strip()
+    return REPO / DIRECTORY / name if done.returncode == 0 and name else None
 
 
 def find_pythons(given: Mapping[Side, Path | None]) -> dict[Side, Path]:

@@ -5,7 +5,6 @@ but on the CPU not the instructions that it was compiled for. What jax cannot re
 costs a warning in the log and a compilation, never the run.
 """
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -16,6 +15,7 @@ from launch.plan import Job
 from launch.preflight import PythonFacts, inspect_python
 from launch.programs import SideCache, mark_warm
 from launch.progress import tail
+from shared.compiled import DIRECTORY, cache_name
 from shared.cpu import describe_cpu
 from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError
@@ -23,8 +23,6 @@ from shared.layout import PROGRESS
 from shared.protocol import REFERENCE_COMMIT, Side
 from shared.provenance import git_state
 
-#: Below the repository.
-DIRECTORY = Path(".work") / "cache" / "jax"
 #: Stands for the key of an environment that is not built yet.
 UNKNOWN = "<key>"
 
@@ -44,10 +42,7 @@ def find_caches(places: Places, sides: Sequence[Side]) -> dict[Side, SideCache]:
 
 def cache_key(cpu: str, facts: PythonFacts) -> str:
     """Directory name for programs of this CPU and of the interpreter that ``facts`` describe."""
-    jaxlib = _version("jaxlib", facts.search_path)
-    readable = f"py{facts.version}-jax{facts.jax}"
-    digest = hashlib.sha256("\n".join((cpu, readable, jaxlib)).encode()).hexdigest()
-    return f"{readable}-{digest[:8]}"
+    return cache_name(cpu, facts.version, facts.jax, _version("jaxlib", facts.search_path))
 
 
 def code_identity(places: Places, side: Side) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from shared.compiled import cache_variables
 from shared.files import write_json
 from shared.protocol import Round, Side
 
@@ -56,8 +57,4 @@ def cache_environment(cache: SideCache | None, side: Side) -> Mapping[str, str]:
     own: dict[str, str] = {"AJAX_NO_COMPILE_CACHE": "1"} if side == "ajax" else {}
     if cache is None:
         return own
-    return own | {
-        "JAX_COMPILATION_CACHE_DIR": str(cache.directory),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    return own | cache_variables(cache.directory)

@@ -22,6 +22,8 @@ from shared.provenance import package_versions
 PROBES = {
     "expectation": "ref_side.probe_expectation",
     "encoder": "ref_side.probe_encoder",
+    "record": "ref_side.probe_record",
+    "matched": "ref_side.probe_matched",
 }
 
 

@@ -3,7 +3,7 @@
 Importing this module imports the reference: verify the checkout and put it on the path first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import dreamerv3
@@ -16,6 +16,7 @@ from ref_side.cartpole import CartPole
 from ref_side.environment import CartPoleEnv
 from ref_side.session import resolve
 from shared.arrays import Arrays, above
+from shared.changes import changed_values
 from shared.configuration import reference_overrides
 from shared.encoder_case import BATCH, INITIAL, LENGTH, SHAKEN, STATES, shake, states
 from shared.parameter_map import is_network
@@ -26,16 +27,21 @@ _ENCODER = "agent/enc/"
 
 
 class Networks:
-    """The reference agent's networks at the protocol's configuration, without its training."""
+    """The reference agent's networks at the protocol's configuration, without its training loop.
 
-    def __init__(self, *, tiny: bool) -> None:
-        overrides = reference_overrides(seed=0, rows=1600, logdir="unused", tiny=tiny)
-        self.config = resolve(overrides)
+    ``changes``: keys of its configuration and their new values, as text.
+    """
+
+    def __init__(self, *, tiny: bool, changes: Mapping[str, str] | None = None) -> None:
+        resolved = resolve(reference_overrides(seed=0, rows=1600, logdir="unused", tiny=tiny))
+        self.changed = changed_values("reference", resolved.flat, changes or {})
+        self.stock = resolved
+        self.config = resolved.update(self.changed)
         env = dreamerv3.wrap_env(CartPoleEnv(np.random.default_rng()), self.config)
         agent = dreamerv3.Agent.inner(env.obs_space, env.act_space, self.config, name="agent")
-        self._agent = agent
+        self.agent = agent
         spaces = {**env.obs_space, **env.act_space, **agent.aux_spaces}
-        self._batch = {
+        self.blank = {
             name: np.zeros((self.config.batch_size, self.config.batch_length, *space.shape))
             .astype(space.dtype)
             for name, space in spaces.items()
@@ -45,20 +51,20 @@ class Networks:
     def initial(self, seed: Any) -> Parameters:
         """Parameters as the stock agent draws them; ``seed`` is uint32 ``[2]``: run seed and 0."""
         size = self.config.batch_size
-        carry = nj.pure(self._agent.init_train)({}, size, seed=seed)[1]
-        return nj.init(self._agent.train)({}, self._batch, carry, seed=seed)  # type: ignore[no-any-return]
+        carry = nj.pure(self.agent.init_train)({}, size, seed=seed)[1]
+        return nj.init(self.agent.train)({}, self.blank, carry, seed=seed)  # type: ignore[no-any-return]
 
     def embedding(self, parameters: Parameters, observations: Any) -> Any:
         """The encoder's output ``[..., units]`` for observations ``[batch, length, 4]``."""
         data = {"vector": observations, "is_first": jnp.zeros(observations.shape[:2], bool)}
-        return nj.pure(self._agent.enc)(parameters, data)[1]
+        return nj.pure(self.agent.enc)(parameters, data)[1]
 
     def outputs(self, parameters: Parameters, given: Any) -> Any:
         """What every network computes from ``given``, by the names of ``OUTPUTS``."""
         return nj.pure(self._outputs)(parameters, given, seed=np.zeros(2, np.uint32))[1]
 
     def _outputs(self, given: Any) -> Any:
-        agent = self._agent
+        agent = self.agent
         feature = {name: given[name] for name in ("deter", "stoch")}
         first = {"vector": given["observation"], "is_first": given["is_first"]}
         embedding = agent.enc(first, bdims=1)

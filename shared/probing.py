@@ -1,5 +1,6 @@
 """What the probes of both sides do alike, whatever library computes it."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,28 @@ HEAD_UNITS, HEAD_FEATURES = 64, 8
 ZERO = "zero"
 
 Programs = Mapping[str, Callable[[Any], Any]]
+
+#: A line of a probe's stdout that starts so is shown to the user, without it.
+TELLING = "progress: "
+#: Seconds between two such lines.
+_QUIET_SECONDS = 20.0
+
+
+class Progress:
+    """Tells now and then how far a probe of many updates is."""
+
+    def __init__(self, name: str, updates: int) -> None:
+        self._name, self._updates = name, updates
+        self._told = self._began = time.monotonic()
+
+    def tell(self, done: int) -> None:
+        """``done`` updates are behind; a line is printed if the last one is old, and at the end."""
+        now = time.monotonic()
+        if now - self._told >= _QUIET_SECONDS or done == self._updates:
+            self._told = now
+            seconds = now - self._began
+            text = f"{self._name}: update {done} of {self._updates}, {seconds:.0f} s"
+            print(f"{TELLING}{text}", flush=True)
 
 
 def apply_forms(

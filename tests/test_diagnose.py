@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,20 @@ def probe(tmp_path: Path) -> Path:
     """A Python whose probes double ``x``, or end as ``x`` says when it is negative."""
     script = tmp_path / "probe.py"
     script.write_text(
-        "import json, sys\n"
+        "import json, os, pathlib, sys, time\n"
         "import numpy as np\n"
         "at = lambda name: sys.argv[sys.argv.index(name) + 1]\n"
         "x = np.load(at('--inputs'))['x']\n"
         "if x < 0:\n"
+        "    other = pathlib.Path(__file__).with_name('sleeper')\n"
+        "    while x == -2.5 and not other.exists(): time.sleep(0.05)\n"
         "    print('error: x is negative' if x > -3 else 'Killed', file=sys.stderr)\n"
         "    sys.exit(int(-x))\n"
+        "print('not for the user')\n"
+        "print('progress: half way', flush=True)\n"
+        "if x >= 60:\n"
+        "    pathlib.Path(__file__).with_name('sleeper').write_text(str(os.getpid()))\n"
+        "    time.sleep(x)\n"
         "np.savez(at('--output'), x=2 * x)\n"
         "ran = {'module': sys.argv[2], 'options': sys.argv[3:5]}\n"
         "open(at('--output').replace('.npz', '.json'), 'w').write(json.dumps(ran))\n"
@@ -62,6 +70,36 @@ def test_a_probe_that_refuses_or_fails_is_one_line(sides: Sides) -> None:
         sides.ask("ajax", "name", {"x": np.asarray(-2)})
     with pytest.raises(UserError, match="the name probe of ajax ended with exit status 9: Killed"):
         sides.ask("ajax", "name", {"x": np.asarray(-9)})
+
+
+def test_both_sides_are_asked_at_the_same_time_and_progress_is_shown(
+    sides: Sides, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = sides.ask_both(
+        "name", {"reference": {"x": np.asarray(2)}, "ajax": {"x": np.asarray(3)}}, cached=True
+    )
+    assert {side: int(answer.arrays["x"]) for side, answer in found.items()} == {
+        "reference": 4,
+        "ajax": 6,
+    }
+    lines = capfd.readouterr().out.splitlines()
+    assert sorted(line for line in lines if "half" in line) == [
+        "name: Ajax, half way",
+        "name: Reference, half way",
+    ]
+    assert "not for the user" not in lines
+
+
+def test_where_one_side_fails_the_other_is_stopped(sides: Sides, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"^x is negative$"):
+        sides.ask_both(
+            "name", {"reference": {"x": np.asarray(600)}, "ajax": {"x": np.asarray(-2.5)}}
+        )
+    assert time.monotonic() - began < 60
+    pid = int((tmp_path / "sleeper").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -154,8 +192,9 @@ def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
         out_of_reach(str(error))
     flags = [part for side, python in pythons.items() for part in (f"--{side}-python", python)]
     places = ["--reference-checkout", obtain_checkout().root, "--out", tmp_path]
+    given = ["--tiny", "--seeds", "20"]
     done = subprocess.run(
-        [sys.executable, "-m", "diagnose.run", "--tiny", "--seeds", "20", *flags, *places],
+        [sys.executable, "-m", "diagnose.run", "expectation", "encoder", *given, *flags, *places],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -164,7 +203,8 @@ def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
     )
     assert done.returncode in (0, 1), done.stderr
     records = {
-        name: json.loads((tmp_path / name / f"{name}.json").read_text()) for name in run.PARTS
+        name: json.loads((tmp_path / name / f"{name}.json").read_text())
+        for name in ("expectation", "encoder")
     }
     expectation, encoder = records["expectation"], records["encoder"]
     assert expectation["holds"], expectation["verdict"]

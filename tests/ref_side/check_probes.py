@@ -19,12 +19,12 @@ class InitialParameters(unittest.TestCase):
     def test_they_are_those_that_the_stock_agent_draws(self) -> None:
         networks = Networks(tiny=True)
         env = dreamerv3.wrap_env(CartPoleEnv(np.random.default_rng()), networks.config)
-        spaces = {**env.obs_space, **env.act_space, **networks._agent.aux_spaces}
+        spaces = {**env.obs_space, **env.act_space, **networks.agent.aux_spaces}
         seed = 3
         # The stock wrapper, up to its initialisation: the rest compiles for minutes.
         stock = SimpleNamespace(
             config=networks.config.update(seed=seed),
-            agent=networks._agent,
+            agent=networks.agent,
             spaces=spaces,
             keys=[name for name in spaces if name != "reset"],
             train_mirrored=jax.devices()[0],
