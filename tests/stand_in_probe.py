@@ -3,7 +3,7 @@
 ``python stand_in_probe.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
 COLD_S longer to start. KIND ``dies`` ends at its second command. Variable FASTER divides its ticks;
 variable SUMS is its digest; with VIRTUAL set its clock is the sum of its sleeps, which then take
-no time. It prints on stdout as the sides do, which must not reach the bench.
+no time, its start apart. It prints on stdout as the sides do, which must not reach the bench.
 """
 
 import os
@@ -18,7 +18,7 @@ from shared import pace as shared_pace
 from shared.pace import FIRST_TICK, Pace, take_stdout
 
 #: Seconds of a cold start, of the observers of one tick, and of an evaluation.
-COLD_S, OBSERVER_S, EVALUATION_S = 0.5, 0.004, 0.02
+COLD_S, OBSERVER_S, EVALUATION_S = 1.5, 0.004, 0.02
 
 
 class VirtualClock:
@@ -43,7 +43,7 @@ def main() -> None:
     clock = VirtualClock() if "VIRTUAL" in os.environ else None
     sleep = clock.sleep if clock is not None else time.sleep
     if not cache.exists():
-        sleep(COLD_S)
+        time.sleep(COLD_S)  # start-up is measured from outside
         cache.write_text("compiled")
     state: dict[str, Any] = {"observed": False, "observer_s": 0.0, "evaluation_s": 0.0}
     commands = 0
