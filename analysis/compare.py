@@ -101,9 +101,21 @@ def request_of(options: argparse.Namespace) -> Request:
     name = options.round or (launched and launched.fields["round"]) or "1"
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or given["reference"] == given["ajax"]
+    sources = {side: Source.parse(value, name) for side, value in given.items() if value}
+    return _request(options, name, sources, launched, same_round=same_round)
+
+
+def _request(
+    options: argparse.Namespace,
+    name: str,
+    sources: dict[Side, Source],
+    launched: Launch | None,
+    *,
+    same_round: bool,
+) -> Request:
     return Request(
         round_name=name,
-        sources={side: Source.parse(value, name) for side, value in given.items() if value},
+        sources=sources,
         rounds=dict.fromkeys(SIDES, name) if same_round else None,
         smoke=options.smoke or (launched is not None and _is_smoke(launched)),
         seeds=_seeds(options),
@@ -214,15 +226,8 @@ def compare_series(options: argparse.Namespace) -> int:
 
 def _own_request(options: argparse.Namespace, name: str, directory: Path) -> Request:
     """Both sides of one round in one directory."""
-    launched = round_launch(directory)
-    return Request(
-        name,
-        dict.fromkeys(SIDES, Source(directory=directory)),
-        smoke=options.smoke or (launched is not None and _is_smoke(launched)),
-        seeds=_seeds(options),
-        ajax=_expected(options),
-        rounds=dict.fromkeys(SIDES, name),
-    )
+    sources: dict[Side, Source] = dict.fromkeys(SIDES, Source(directory=directory))
+    return _request(options, name, sources, round_launch(directory), same_round=True)
 
 
 def _refuse_rule(options: argparse.Namespace, name: str) -> None:
