@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from ajax.agents.DreamerV3.learner import LearnerState, TrainNoise, init_learner, train_step
 from ajax.agents.DreamerV3.networks import encode_action
@@ -24,17 +23,15 @@ from shared.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Digests,
     Form,
     Run,
     Sizes,
     arm_of,
     as_text,
-    drawn,
+    follow,
 )
 from shared.metrics import AJAX_TO_REFERENCE
 from shared.parameter_map import to_ajax
-from shared.probing import Progress
 
 _TWO_HOT = importlib.import_module("ajax.distributional").TwoHot
 _STOCK_DECODE = _TWO_HOT.decode
@@ -70,18 +67,16 @@ def probe(arrays: Arrays) -> Arrays:
 
 def train(networks: Networks, config: Any, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
-    state = start(networks, config, case.start_of(run))
     actions = env_spec(networks.agent.env_args).action_dim
-    step, figures = programs
-    progress, digests = Progress(run.name, case.updates), Digests()
-    history = []
-    for update, (batch, noise) in enumerate(drawn(case, sizes(networks, config), digests)):
-        state, metrics = step(state, context_batch(batch, actions), TrainNoise(**noise))
-        history.append(jax.device_get({**metrics, **figures(state)}))
-        progress.tell(update + 1)
-    names = {AJAX_TO_REFERENCE.get(name, name): name for name in history[0]}
-    metrics = {ours: np.array([each[own] for each in history]) for ours, own in names.items()}
-    return metrics | digests.arrays()
+    own_step, figures = programs
+
+    def step(state: LearnerState, batch: Arrays, noise: Arrays) -> tuple[Any, dict[str, Any]]:
+        state, metrics = own_step(state, context_batch(batch, actions), TrainNoise(**noise))
+        found = jax.device_get({**metrics, **figures(state)})
+        return state, {AJAX_TO_REFERENCE.get(name, name): each for name, each in found.items()}
+
+    state = start(networks, config, case.start_of(run))
+    return follow(case, run, sizes(networks, config), state, step)
 
 
 def sizes(networks: Networks, config: Any) -> Sizes:

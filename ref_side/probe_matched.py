@@ -22,17 +22,15 @@ from shared.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Digests,
     Form,
     Run,
     Sizes,
     arm_of,
     as_text,
-    drawn,
+    follow,
 )
 from shared.metrics import REFERENCE_TO_AJAX
 from shared.parameter_map import is_network
-from shared.probing import Progress
 from shared.protocol import N_ACTIONS
 
 State = dict[str, Any]
@@ -65,16 +63,14 @@ def probe(arrays: Arrays) -> Arrays:
 
 def train(networks: Networks, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
+    own_step, figures = programs
+
+    def step(state: State, batch: Arrays, noise: Arrays) -> tuple[State, State]:
+        state, metrics = own_step(state, whole_batch(networks, batch), noise)
+        return state, jax.device_get({**metrics, **figures(state)})
+
     state = start(networks, case.start_of(run))
-    step, figures = programs
-    progress, digests = Progress(run.name, case.updates), Digests()
-    history = []
-    for update, (batch, noise) in enumerate(drawn(case, sizes(networks.config), digests)):
-        state, metrics = step(state, whole_batch(networks, batch), noise)
-        history.append(jax.device_get({**metrics, **figures(state)}))
-        progress.tell(update + 1)
-    metrics = {name: np.array([each[name] for each in history]) for name in history[0]}
-    return metrics | digests.arrays()
+    return follow(case, run, sizes(networks.config), state, step)
 
 
 def sizes(config: Any) -> Sizes:

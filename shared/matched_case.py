@@ -8,7 +8,7 @@ environment, no replay, and in place of every random draw the noise of :func:`dr
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal
@@ -17,6 +17,7 @@ import numpy as np
 
 from shared.arrays import Arrays, above, below
 from shared.parameter_map import is_network
+from shared.probing import Progress
 from shared.protocol import ARMS, Side
 
 Form = Literal["literal", "exact"]
@@ -198,9 +199,22 @@ class Digests:
         }
 
 
-def drawn(case: Case, sizes: Sizes, digests: Digests) -> Iterator[tuple[Arrays, Arrays]]:
-    """Batch and noise of every update of a case in turn."""
+#: A side's training step: ``(state, batch, noise) -> (state, metrics by their reference names)``.
+Step = Callable[[Any, Arrays, Arrays], tuple[Any, Mapping[str, Any]]]
+
+
+def follow(case: Case, run: Run, sizes: Sizes, state: Any, step: Step) -> Arrays:
+    """Take a side's own step over every update of the case, from ``state``.
+
+    Metrics ``[updates]``, and ``digest/...`` of what the run was given.
+    """
+    progress, digests = Progress(run.name, case.updates), Digests()
+    history = []
     for update in range(case.updates):
         batch, noise = case.batch(update), draw_noise(case.noise_seed, update, sizes)
         digests.add(noise, batch)
-        yield batch, noise
+        state, metrics = step(state, batch, noise)
+        history.append(metrics)
+        progress.tell(update + 1)
+    metrics = {name: np.array([each[name] for each in history]) for name in history[0]}
+    return metrics | digests.arrays()
