@@ -39,7 +39,7 @@ from launch.tell import announce, announce_detached, foreseen, say
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, named_checkout, obtain_checkout
+from shared.obtain import DEFAULT_CHECKOUT, check_named, named_checkout, obtain_checkout
 from shared.protocol import SIDES, Side
 from shared.provenance import REPO
 
@@ -86,7 +86,7 @@ def start(options: Options, *, detached: bool) -> int | None:
         print("", *describe_estimate(draft, limit, bench), sep="\n")
         try:
             check_start(draft)
-            named_checkout(options.reference_checkout)
+            check_named(options.reference_checkout)
             print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
         except UserError as error:
             print(f"\nnot possible as things are: {error}")
@@ -134,8 +134,7 @@ def places(options: Options) -> Places:
     """Where the parts are or will be; nothing is cloned or built."""
     chosen = asked.chosen_round(options)
     named = f"{'smoke-' if chosen.tiny else ''}{chosen.directory}"
-    variable = os.environ.get(CHECKOUT_VARIABLE)
-    checkout = options.reference_checkout or (Path(variable) if variable else DEFAULT_CHECKOUT)
+    checkout = named_checkout(options.reference_checkout) or DEFAULT_CHECKOUT
     if options.against is not None and not options.against.is_dir():
         raise UserError(f"--against {options.against}: no such directory; name round 1's")
     return Places(
