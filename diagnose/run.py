@@ -14,9 +14,10 @@ from diagnose.sides import Sides, find_pythons
 from shared.arrays import Arrays
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.matched_case import LOGITS_AT
-from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
+from shared.obtain import obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
 from shared.provenance import REPO
+from shared.variables import CHECKOUT_VARIABLE
 
 #: Below the repository; a directory for each part.
 DEFAULT_OUT = Path(".work") / "diagnose"

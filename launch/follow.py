@@ -4,12 +4,13 @@ import os
 
 from launch.after import Command
 from launch.describe import later, shown
-from launch.plan import Plan, child_environment
+from launch.plan import Plan
 from launch.processes import describe_exit
 from launch.signals import StopSignals
 from launch.supervise import run_foreground
 from launch.tell import say
 from shared.provenance import REPO
+from shared.variables import child_environment
 
 
 def follow(plan: Plan, signals: StopSignals) -> list[str]:

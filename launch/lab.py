@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Job, plan_round
+from launch.plan import Job, plan_round
 from launch.probe import Probe, ProbeCommand
 from launch.programs import SideCache
 from shared.protocol import ROUNDS, SIDES, Side
+from shared.variables import XLA_FLAGS_VARIABLE
 
 #: Rounds 1 and 2 have the sizes that Ajax's probe is compiled for.
 ROUND = "1"

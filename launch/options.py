@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from launch.plan import XLA_FLAGS_VARIABLE
 from launch.progress import LINE_EVERY_S
 from shared.errors import UserError
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT
+from shared.obtain import DEFAULT_CHECKOUT
 from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SERIES, SIDES, Round
 from shared.provenance import ELSEWHERE, REPO, Roots
+from shared.variables import AJAX_VARIABLE, CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
-AJAX_VARIABLE = "AJAX_SRC"
 #: With which a session of the noxfile says its name, and which option each session gives itself.
 SESSION_VARIABLE = "COMPARISON_SESSION"
 GIVEN = {"smoke": "--smoke", **{f"round-{each.number}": "--round" for each in ROUNDS.values()}}

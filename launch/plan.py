@@ -13,14 +13,12 @@ from launch.programs import SideCache, cache_environment, program_marker
 from shared import layout
 from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SIDES, Round, Side, updates
-
-#: Variable with which a user sets one side's XLA flags (protocol section 1).
-XLA_FLAGS_VARIABLE: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}
+from shared.variables import AJAX_VARIABLE
 
 
 @dataclass(frozen=True)
 class Job:
-    """One process of a round. ``env`` is added to what :func:`child_environment` keeps.
+    """One process of a round. ``env`` is added to what ``child_environment`` keeps.
 
     ``directory`` and ``expected_files`` are what it must leave behind; ``expected_s`` is roughly
     how many seconds it takes, from which only the order of the processes follows. ``program`` is
@@ -52,12 +50,6 @@ class Plan:
     departures: tuple[str, ...]
     compile_cache: bool = False
 
-
-#: Inherited variables that could change what a process computes, as a user's JAX_ENABLE_X64 or
-#: PYTHONOPTIMIZE would, by prefix. The plan sets what it needs of them.
-DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON")
-#: Variables that the launcher has read already: their values are in the plan.
-READ_BY_LAUNCHER = ("DREAMERV3_REF", "AJAX_SRC", *XLA_FLAGS_VARIABLE.values())
 
 _PER_SEED = (layout.EVALUATIONS, layout.RECORDS)
 _REFERENCE_FILES = (
@@ -147,16 +139,6 @@ def departures(chosen: Round) -> tuple[str, ...]:
     return tuple(found)
 
 
-def child_environment(job: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process: what the user's shell has, cleaned, and the plan's own."""
-    kept = {
-        name: value
-        for name, value in inherited.items()
-        if not name.startswith(DROPPED_PREFIXES) and name not in READ_BY_LAUNCHER
-    }
-    return kept | dict(job)
-
-
 def _words(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
@@ -220,7 +202,7 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         more += ["--ajax-root", str(places.ajax_root)]
     env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
     if places.ajax_root is None and places.ajax_src is not None:
-        env["AJAX_SRC"] = str(places.ajax_src)
+        env[AJAX_VARIABLE] = str(places.ajax_src)
     return Job(
         name=layout.AJAX_NAME,
         side="ajax",

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from launch.plan import child_environment
 from shared.errors import UserError
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import Side
+from shared.variables import child_environment
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from launch.describe import shown
 from launch.identity import Fate, Identity, start_of
-from launch.plan import XLA_FLAGS_VARIABLE, Job, Plan
+from launch.plan import Job, Plan
 from launch.processes import missing_files, read_done, read_process
 from launch.supervise import GRACE_S, POLL_S
 from shared.errors import UserError
 from shared.launch_info import PROJECT, Launch, read_launches
 from shared.layout import RunLayout
 from shared.protocol import SIDES, Side
+from shared.variables import XLA_FLAGS_VARIABLE
 
 ANEW = "start anew with --out DIR"
 

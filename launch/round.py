@@ -19,7 +19,7 @@ from launch.info import collect_revisions, launch_fields
 from launch.lock import RoundLock, inspect, read_launcher, refusal
 from launch.options import Options
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Plan, plan_round
+from launch.plan import Plan, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
 from launch.progress import PlainLines
 from launch.registration import check_registered
@@ -42,6 +42,7 @@ from shared.layout import RunLayout
 from shared.obtain import DEFAULT_CHECKOUT, check_named, named_checkout, obtain_checkout
 from shared.protocol import SIDES, Side
 from shared.provenance import REPO
+from shared.variables import XLA_FLAGS_VARIABLE
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Protocol
 
 from launch.gate import Gate, OpenGate
-from launch.plan import Job, child_environment
+from launch.plan import Job
 from launch.processes import missing_files, problem, record_process
 from launch.signals import StopSignals
 from shared.files import write_atomic
 from shared.layout import RunLayout
+from shared.variables import child_environment
 
 #: Seconds between two looks at the processes.
 POLL_S = 0.1

@@ -13,8 +13,8 @@ from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError
 from shared.protocol import REFERENCE_COMMIT, REFERENCE_REMOTE
 from shared.provenance import REPO
+from shared.variables import CHECKOUT_VARIABLE
 
-CHECKOUT_VARIABLE = "DREAMERV3_REF"
 DEFAULT_CHECKOUT = REPO / ".work" / f"dreamerv3_{REFERENCE_COMMIT[:7]}"
 
 #: A remote that does not answer within this many seconds is given up.

@@ -14,7 +14,8 @@ import pytest
 
 from shared.checkout import object_hash, verify_checkout
 from shared.errors import UserError
-from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
+from shared.obtain import obtain_checkout
+from shared.variables import CHECKOUT_VARIABLE
 
 REPO = Path(__file__).resolve().parent.parent
 

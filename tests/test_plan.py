@@ -12,9 +12,10 @@ from pytest_regressions.file_regression import FileRegressionFixture
 
 from launch.describe import describe_cache, describe_plan
 from launch.places import Places
-from launch.plan import Plan, child_environment, departures, plan_round
+from launch.plan import Plan, departures, plan_round
 from launch.programs import SideCache, mark_warm
 from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side, updates
+from shared.variables import child_environment
 
 PLACES = Places(
     repo=Path("/REPO"),
