@@ -17,7 +17,7 @@ from flax.traverse_util import unflatten_dict
 from ajax_side.arms import apply_arm
 from ajax_side.probe_encoder import Networks
 from shared.arrays import Arrays, above
-from shared.changes import changed_values
+from shared.changes import changed_values, check_sizes
 from shared.errors import UserError
 from shared.matched_case import (
     NORMALISER,
@@ -55,13 +55,16 @@ def probe(arrays: Arrays) -> Arrays:
         config = replace(stock, **values)
     except ValueError as error:
         raise UserError(f"--change: Ajax's configuration refuses it: {error}") from None
+    if not case.runs:
+        check_sizes("ajax", case.changes, networks.shapes(), networks.shapes(config))
     found = {"before": as_text({key: current[key] for key in case.changes})}
     programs: dict[Form, Programs] = {}
     for run in case.runs:
         _TWO_HOT.decode = _STOCK_DECODE
         apply_arm(arm_of("ajax", run.form))
-        compiled = programs.setdefault(run.form, _compiled(config))
-        found |= above(train(networks, config, case, run, compiled), run.name)
+        if run.form not in programs:
+            programs[run.form] = _compiled(config)
+        found |= above(train(networks, config, case, run, programs[run.form]), run.name)
     return found
 
 

@@ -98,6 +98,12 @@ def remainder(measure: Measure, reference: Sequence[float], ajax: Sequence[float
     return abs(_scaled_mean(measure, reference) - _scaled_mean(measure, ajax))
 
 
+def half_the_smaller(effects: Mapping[Side, float]) -> float:
+    """Half the smaller of the two sides' effects; NaN where a side has none."""
+    values = list(effects.values())
+    return min(values) / 2 if _all_finite(values) else math.nan
+
+
 def _scaled_mean(measure: Measure, values: Sequence[float]) -> float:
     return mean([measure.scaled(value) for value in values])
 
@@ -189,7 +195,7 @@ def _effect_faults(measure: Measure, effects: Mapping[Side, float]) -> Iterator[
 def _remainder_faults(
     measure: Measure, effects: Mapping[Side, float], remainders: Mapping[Form, float]
 ) -> Iterator[str]:
-    half = min(effects.values()) / 2
+    half = half_the_smaller(effects)
     for form, found in remainders.items():
         if found >= half:
             yield (

@@ -45,7 +45,7 @@ def _of_pairs(studies: Mapping[str, Study]) -> Made:
 
 
 def _of_round4(studies: Mapping[str, Study]) -> Made:
-    lacking = round4.out_of_reach(studies)
+    lacking = round4.smokes(studies)
     if lacking:
         nothing = dump_json({"format": round4.FORMAT, "reading": None, "reasons": lacking})
         return {READING: round4_tables.unread(lacking), READING_JSON: nothing}, {}

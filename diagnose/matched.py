@@ -143,14 +143,15 @@ def judge(
         if {*pair} <= runs.keys()
     }
     whole = len(runs) == len(ARMS)
-    claims = [_same_inputs(answers), _agree(parting[EXACT], options, settings)]
+    same = _same_inputs(answers)
+    claims = [same, _agree(parting[EXACT], options, settings)]
     if whole:
         claims += form_claims(runs, parting)
     return Finding(
         part=PART,
         title="Both sides on the same batches with the same noise",
         agreed=_agreed(options, settings),
-        denied=_denied(parting[EXACT], settings),
+        denied=_denied(parting[EXACT], settings) if same.holds else None,
         claims=claims,
         tables=[_pairs_table(parting), _metrics_table(parting)]
         + ([_levels_table(runs)] if whole else []),

@@ -16,6 +16,7 @@ from ref_side.arms import patch_code
 from ref_side.forced_noise import forced
 from ref_side.probe_encoder import Networks
 from shared.arrays import Arrays, above
+from shared.changes import check_sizes
 from shared.errors import UserError
 from shared.matched_case import (
     CONTEXT,
@@ -51,13 +52,17 @@ def probe(arrays: Arrays) -> Arrays:
     """
     case = Case.of(arrays)
     networks = Networks(tiny=case.tiny, changes=case.changes)
+    if not case.runs:
+        stock = Networks(tiny=case.tiny)
+        check_sizes("reference", case.changes, shapes(stock), shapes(networks))
     found = {"before": as_text({key: networks.stock.flat[key] for key in case.changes})}
     programs: dict[Form, Programs] = {}
     for run in case.runs:
         jaxutils.TwoHotDist.mean = _STOCK_MEAN
         patch_code(arm_of("reference", run.form), jaxutils)
-        compiled = programs.setdefault(run.form, _compiled(networks))
-        found |= above(train(networks, case, run, compiled), run.name)
+        if run.form not in programs:
+            programs[run.form] = _compiled(networks)
+        found |= above(train(networks, case, run, programs[run.form]), run.name)
     return found
 
 
@@ -78,6 +83,12 @@ def sizes(config: Any) -> Sizes:
     rssm = config.dyn.rssm
     length = config.batch_length - config.replay_context
     return Sizes(config.batch_size, length, config.imag_length, rssm.stoch, rssm.classes, N_ACTIONS)
+
+
+def shapes(networks: Networks) -> dict[str, tuple[int, ...]]:
+    """Shape of every tensor of the networks, by the reference's names."""
+    initial = jax.eval_shape(networks.initial, _SEED)
+    return {name: each.shape for name, each in initial.items() if is_network(name)}
 
 
 def start(networks: Networks, parameters: Mapping[str, Any]) -> State:

@@ -61,7 +61,7 @@ class Run:
 
 
 #: Relative step by which a shaken run moves every parameter up or down at random before its first
-#: update: about to the next float32, as if it had been rounded otherwise.
+#: update: by one or two float32, as if it had been rounded otherwise. Zeros stay zeros.
 SHAKE = 2.0**-23
 
 

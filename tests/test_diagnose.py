@@ -187,6 +187,7 @@ def test_help_lists_every_part(command: Command) -> None:
         (["encodr"], "no part is called 'encodr'; choose from expectation, encoder"),
         (["--seeds", "199"], "--seeds 199: give at least 200"),
         (["--out", __file__], "is no directory"),
+        (["encoder", "--change", "ajax.lam=0.9"], "--change is for the part matched; name it too"),
     ],
 )
 def test_input_that_cannot_work_is_refused_at_once(
@@ -224,7 +225,7 @@ def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
     }
     expectation, encoder = records["expectation"], records["encoder"]
     assert expectation["holds"], expectation["verdict"]
-    assert len(expectation["rows"]) == 2 * 2 * (2 * 21 + 3)
+    assert len(expectation["rows"]) == 2 * 2 * (2 * (21 + 4) + 3)
     assert max(each["difference"] for each in encoder["outputs"]) < 1e-5
     assert min(each["largest"] for each in encoder["outputs"] if each["parameters"] == "shaken") > 0
     counts = encoder["parameters"]

@@ -152,6 +152,7 @@ def test_changes_get_the_type_of_what_is_there() -> None:
         ("lan", "1", "Ajax's configuration has no lan; did you mean lam?"),
         ("zzz", "1", "Ajax's configuration has no zzz"),
         ("lam", "high", "lam is 0.95, so give a value of type float"),
+        ("lam", "nan", "give a finite number"),
         ("warmup", "0.5", "warmup is 1000, so give a value of type int"),
         ("contdisc", "1", "contdisc is True, so give a value of type bool"),
         ("mults", "1", "mults is no single value"),

@@ -300,16 +300,25 @@ def test_parts_in_each_others_place_are_noticed(round4: Path, command: Command) 
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_lost_file_is_one_clear_line(round4: Path, command: Command) -> None:
-    (round4 / "literal" / "ref_s10" / "records.jsonl").unlink()
+@pytest.mark.parametrize(
+    ("lost", "check"),
+    [
+        ("literal/ref_s10/records.jsonl", "ref s10 records: records.jsonl is missing"),
+        ("exact/ajax/s11/records.jsonl", "ajax s11 records: records.jsonl is missing"),
+        ("exact/ajax/ajax_final.npz", "ajax final state: ajax_final.npz is missing"),
+        ("exact/launch_info.txt", "pre-registration: none recorded, now it is"),
+    ],
+)
+def test_a_lost_file_leaves_the_round_undecided(
+    lost: str, check: str, round4: Path, command: Command
+) -> None:
+    (round4 / lost).unlink()
     done = whole(command, round4)
-    assert done.status == 1
+    assert (done.status, done.err) == (1, "")
     (line,) = [line for line in done.out.splitlines() if line.startswith("Reading: ")]
-    assert line == (
-        "Reading: out of reach (literal: training-metric windows, entropy overlap (seed 10): needs "
-        "ref_s10/records.jsonl)."
-    )
-    assert reading(round4)["reading"] is None
+    part = lost.partition("/")[0]
+    assert line.startswith(f"Reading: undecided: failed check: {part}: FAIL {check}")
+    assert reading(round4)["reading"] == "undecided"
 
 
 @pytest.mark.usefixtures("undrawn")
