@@ -23,7 +23,6 @@ from shared.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Form,
     Run,
     Sizes,
     arm_of,
@@ -32,6 +31,7 @@ from shared.matched_case import (
 )
 from shared.metrics import AJAX_TO_REFERENCE
 from shared.parameter_map import to_ajax
+from shared.protocol import Form
 
 _TWO_HOT = importlib.import_module("ajax.distributional").TwoHot
 _STOCK_DECODE = _TWO_HOT.decode

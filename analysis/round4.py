@@ -6,16 +6,15 @@ from typing import Any
 
 from analysis.comparison import Curve
 from analysis.data import SideData, WindowTable
-from analysis.forms import (
+from analysis.replication import published_window
+from analysis.round4_rules import (
     CELLS,
     CONTROL_WINDOW,
     CONTROLS,
-    FORMS,
     MEASURES,
     Cell,
     Control,
     Finding,
-    Form,
     Sample,
     Verdict,
     control,
@@ -23,11 +22,10 @@ from analysis.forms import (
     mean,
     verdict,
 )
-from analysis.replication import published_window
 from analysis.study import Study
 from analysis.windows import STANDARD_WIDTH, seed_value
 from shared.metrics import TABLE_METRICS
-from shared.protocol import ROUNDS, SERIES, Round
+from shared.protocol import FORMS, ROUNDS, SERIES, Form, Round
 
 FORMAT = 1
 #: The part in which both sides compute the form.

@@ -4,20 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb
 
 from analysis.formats import DASH, interval, markdown_table, number, yes
-from analysis.forms import (
+from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside
+from analysis.round4_rules import (
     AS_THEY_ARE,
     CELLS,
     CONTROL_TOLERANCE,
     CONTROL_WINDOW,
-    FORMS,
     Outcome,
     cell_name,
     half_the_smaller,
     mean,
 )
-from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside
 from analysis.sections import UNREGISTERED
-from shared.protocol import SIDE_LABEL, SIDES
+from shared.protocol import FORMS, SIDE_LABEL, SIDES
 
 OUTCOMES: dict[Outcome, str] = {
     "confirmed": "confirmed: the two-hot expectation is the cause of these early differences; all "

@@ -23,7 +23,6 @@ from shared.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Form,
     Run,
     Sizes,
     arm_of,
@@ -32,7 +31,7 @@ from shared.matched_case import (
 )
 from shared.metrics import REFERENCE_TO_AJAX
 from shared.parameter_map import is_network
-from shared.protocol import N_ACTIONS
+from shared.protocol import N_ACTIONS, Form
 
 State = dict[str, Any]
 #: A training step ``(state, batch, noise) -> (state, metrics)``, and the figures of a state.

@@ -11,16 +11,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from shared.arrays import Arrays, above, below
 from shared.parameter_map import is_network
 from shared.probing import Progress
-from shared.protocol import ARMS, Side
-
-Form = Literal["literal", "exact"]
+from shared.protocol import ARMS, Form, Side
 
 #: Fields of a batch, each ``[16, 65, ...]``; row 0 is replay context.
 FIELDS = ("vector", "action", "reward", "is_first", "is_last", "is_terminal")

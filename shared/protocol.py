@@ -46,6 +46,11 @@ def updates(rows: int) -> int:
 # --- arms (protocol sections 2 and 8) -------------------------------------------------------
 
 
+#: Of the two-hot expectation (D22): the reference's, and Ajax's.
+Form = Literal["literal", "exact"]
+FORMS: tuple[Form, Form] = ("literal", "exact")
+
+
 @dataclass(frozen=True)
 class Arm:
     """One side with the patch it runs with; ``name`` is what ``--arm`` takes."""
@@ -53,8 +58,8 @@ class Arm:
     side: Side
     name: str
     summary: str
-    #: Which form of the two-hot expectation it computes (D22).
-    expectation: Literal["literal", "exact"]
+    #: Which form of the two-hot expectation it computes.
+    expectation: Form
     #: False for a side as its authors ship it.
     patched: bool = True
     #: Whether the replay sampler is seeded by the run (D2 is about the reference's).
@@ -63,7 +68,7 @@ class Arm:
 
 ARMS: tuple[Arm, ...] = (
     Arm("reference", "stock", "the reference code as it is", "literal", patched=False),
-    # Ajax's form of the two-hot expectation, so that D22 is absent on both sides (pair E).
+    # Ajax's form of the two-hot expectation, so that D22 is absent on both sides (pair E, round 4).
     Arm("reference", "exact", "TwoHotDist.mean computes the exact expectation", "exact"),
     # Stock draws every run's replay batches with seed 0 (D2): the runs share a stream.
     Arm(
@@ -74,7 +79,7 @@ ARMS: tuple[Arm, ...] = (
         seeded_sampler=True,
     ),
     Arm("ajax", "stock", "Ajax as it is (exact expectation)", "exact", patched=False),
-    # The reference's form, so that D22 is present on both sides (pair R).
+    # The reference's form, so that D22 is present on both sides (pair R, round 4).
     Arm("ajax", "literal", "TwoHot.decode computes the reference's literal expectation", "literal"),
 )
 

@@ -10,7 +10,7 @@ import pytest
 
 from diagnose import matched, run
 from diagnose.departures import METRICS
-from diagnose.forms import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
+from diagnose.form_claims import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
 from diagnose.matched import Options, judge, parse_changes
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
@@ -106,7 +106,7 @@ def test_a_world_loss_that_depends_on_the_form_is_seen(loss: str) -> None:
         assert any("world model's losses" in text for text in texts) is seen
 
 
-def test_forms_that_part_late_or_elsewhere_are_seen() -> None:
+def test_round4_rules_that_part_late_or_elsewhere_are_seen() -> None:
     late = {name: each.copy() for name, each in series("exact").items()}
     for name in OF_THE_FORM:
         late[name][1:] *= 30

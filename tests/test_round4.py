@@ -15,8 +15,8 @@ import pytest
 
 from analysis import compare
 from analysis.figures import draw_all
-from analysis.forms import CELLS
 from analysis.round4 import key
+from analysis.round4_rules import CELLS
 from analysis.study import Request, Source, Study, study
 from analysis.together import READINGS, line_of
 from tests.conftest import Command, tree, whole

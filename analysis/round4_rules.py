@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analysis.statistics import ranges_overlap
-from shared.protocol import SIDE_LABEL, SIDES, Side, arm
+from shared.protocol import FORMS, SIDE_LABEL, SIDES, Form, Side, arm
 
-Form = Literal["literal", "exact"]
-FORMS: tuple[Form, Form] = ("literal", "exact")
 #: A side with one of the forms: a cell of the two by two.
 Cell = tuple[Side, Form]
 #: In the order in which tables and figures show them: equal forms stand together.

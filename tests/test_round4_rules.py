@@ -9,12 +9,13 @@ import pytest
 from hypothesis import find, given
 from hypothesis import strategies as st
 
-from analysis.forms import (
+from analysis.published import load_windows
+from analysis.replication import PUBLISHED_ARMS
+from analysis.round4_rules import (
     CELLS,
     CONTROL_TOLERANCE,
     CONTROL_WINDOW,
     CONTROLS,
-    FORMS,
     MEASURES,
     Finding,
     Measure,
@@ -24,9 +25,7 @@ from analysis.forms import (
     judge,
     verdict,
 )
-from analysis.published import load_windows
-from analysis.replication import PUBLISHED_ARMS
-from shared.protocol import ROUNDS, SIDES
+from shared.protocol import FORMS, ROUNDS, SIDES
 from shared.provenance import REPO
 
 #: All numbers of the hand-made cases are sums of powers of two, and their means exact.

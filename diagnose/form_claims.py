@@ -2,21 +2,22 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import get_args
 
 import numpy as np
 
 from diagnose.departures import Departure, Series, family
 from diagnose.findings import Claim, number
-from shared.matched_case import Form
-from shared.protocol import SIDES, Side
+from shared.protocol import FORMS, SIDE_LABEL, SIDES, Form, Side
 
-Arm = tuple[Side, Form]
-#: Every arm's series.
-Runs = Mapping[Arm, Series]
+#: A side with one of the forms.
+Cell = tuple[Side, Form]
+Pair = tuple[Cell, Cell]
+#: Every cell's series.
+Runs = Mapping[Cell, Series]
+#: Pair -> its departures, the first one first.
+Partings = Mapping[Pair, Sequence[Departure]]
 
-FORMS: tuple[Form, ...] = get_args(Form)
-ARMS: tuple[Arm, ...] = tuple((side, form) for side in SIDES for form in FORMS)
+CELLS: tuple[Cell, ...] = tuple((side, form) for side in SIDES for form in FORMS)
 
 #: Published to follow the form early (protocol section 11).
 FOLLOWERS = ("ret/std", "adv/std", "val/std")
@@ -35,43 +36,46 @@ LONG_UPDATES = 1000
 _LAST = 1 / 3
 
 
-def other(arm: Arm) -> tuple[Arm, Arm]:
-    """The same form on the other side, and the other form on the same side."""
-    side, form = arm
+def neighbours(cell: Cell) -> Pair:
+    """The cells with the same form on the other side, and with the other form on the same side."""
+    side, form = cell
     return (SIDES[1 - SIDES.index(side)], form), (side, FORMS[1 - FORMS.index(form)])
 
 
-def label(arm: Arm) -> str:
-    """As it is called in tables."""
-    return " ".join(arm)
+def label(cell: Cell) -> str:
+    """As it is called in JSON, and in what was measured."""
+    return " ".join(cell)
 
 
-def form_claims(
-    runs: Runs, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]
-) -> Iterator[Claim]:
+def cell_name(cell: Cell) -> str:
+    """As it is called in tables and figures."""
+    return f"{SIDE_LABEL[cell[0]]} {cell[1]}"
+
+
+def form_claims(runs: Runs, parting: Partings) -> Iterator[Claim]:
     """The published statements about the form; ``parting`` has the departures of every pair."""
     for metric in FOLLOWERS:
-        levels = {arm: float(np.mean(runs[arm][metric])) for arm in ARMS}
+        levels = {cell: float(np.mean(runs[cell][metric])) for cell in CELLS}
         yield _follows(metric, levels, "its mean", logarithmic=True)
     yield _world(runs)
     yield _parts_in_predictions(parting)
-    if len(runs[ARMS[0]][ENTROPY]) >= LONG_UPDATES:
-        first = int(len(runs[ARMS[0]][ENTROPY]) * (1 - _LAST))
-        levels = {arm: float(np.mean(runs[arm][ENTROPY][first:])) for arm in ARMS}
+    if len(runs[CELLS[0]][ENTROPY]) >= LONG_UPDATES:
+        first = int(len(runs[CELLS[0]][ENTROPY]) * (1 - _LAST))
+        levels = {cell: float(np.mean(runs[cell][ENTROPY][first:])) for cell in CELLS}
         yield _follows(ENTROPY, levels, f"its mean from update {first + 1} on", logarithmic=False)
 
 
-def _follows(metric: str, levels: Mapping[Arm, float], what: str, *, logarithmic: bool) -> Claim:
-    scaled = {arm: float(np.log(x)) if logarithmic else x for arm, x in levels.items()}
+def _follows(metric: str, levels: Mapping[Cell, float], what: str, *, logarithmic: bool) -> Claim:
+    scaled = {cell: float(np.log(x)) if logarithmic else x for cell, x in levels.items()}
     holds = []
-    for arm in ARMS:
-        near, far = (abs(scaled[arm] - scaled[each]) for each in other(arm))
+    for cell in CELLS:
+        near, far = (abs(scaled[cell] - scaled[each]) for each in neighbours(cell))
         holds.append(near < far)
     ratio = " in ratio" if logarithmic else ""
     return Claim(
         f"{metric} follows the form: in every arm {what} is nearer{ratio} to the same form on the "
         "other side than to the other form on its own",
-        ", ".join(f"{label(arm)} {levels[arm]:.4g}" for arm in ARMS),
+        ", ".join(f"{label(cell)} {levels[cell]:.4g}" for cell in CELLS),
         all(holds),
         "an arm that is nearer to its own side",
     )
@@ -80,7 +84,7 @@ def _follows(metric: str, levels: Mapping[Arm, float], what: str, *, logarithmic
 def _world(runs: Runs) -> Claim:
     spread = {}
     for loss in WORLD_LOSSES:
-        means = [np.mean(runs[arm][loss]) for arm in ARMS]
+        means = [np.mean(runs[cell][loss]) for cell in CELLS]
         # Of numpy, whose extremes of a NaN are NaN.
         spread[loss] = float(np.max(means) / np.min(means) - 1)
     worst = max(spread, key=lambda loss: (math.isnan(spread[loss]), spread[loss]))
@@ -93,7 +97,7 @@ def _world(runs: Runs) -> Claim:
     )
 
 
-def _parts_in_predictions(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Claim:
+def _parts_in_predictions(parting: Partings) -> Claim:
     firsts = {}
     for side in SIDES:
         found = parting[(side, "literal"), (side, "exact")]
@@ -121,8 +125,8 @@ def _parts_in_predictions(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]
 
 
 def levels_of(runs: Runs) -> dict[str, dict[str, str]]:
-    """Metric -> arm -> mean over all updates, for the table of what follows the form."""
+    """Metric -> cell -> mean over all updates, for the table of what follows the form."""
     return {
-        metric: {label(arm): number(float(np.mean(runs[arm][metric]))) for arm in ARMS}
+        metric: {label(cell): number(float(np.mean(runs[cell][metric]))) for cell in CELLS}
         for metric in (*FOLLOWERS, ENTROPY, *WORLD_LOSSES)
     }
