@@ -8,14 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax
-from ajax.agents.DreamerV3.learner import LearnerState, TrainNoise, init_learner, train_step
+from ajax.agents.DreamerV3.learner import LearnerState, TrainNoise, train_step
 from ajax.agents.DreamerV3.networks import encode_action
-from ajax.agents.DreamerV3.train_DreamerV3 import env_spec
 from ajax.agents.DreamerV3.world_model import ReplayContextBatch
 from flax.traverse_util import unflatten_dict
 
 from ajax_side.arms import apply_arm
-from ajax_side.probe_encoder import Networks
+from ajax_side.networks import Networks
 from shared.arrays import Arrays, above
 from shared.changes import changed_values, check_sizes
 from shared.errors import UserError
@@ -70,7 +69,7 @@ def probe(arrays: Arrays) -> Arrays:
 
 def train(networks: Networks, config: Any, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
-    actions = env_spec(networks.agent.env_args).action_dim
+    actions = networks.actions
     own_step, figures = programs
 
     def step(state: LearnerState, batch: Arrays, noise: Arrays) -> tuple[Any, dict[str, Any]]:
@@ -85,18 +84,15 @@ def train(networks: Networks, config: Any, case: Case, run: Run, programs: Progr
 def sizes(networks: Networks, config: Any) -> Sizes:
     """Axes of a training step."""
     agent = networks.agent.agent_config
-    actions = env_spec(networks.agent.env_args).action_dim
     return Sizes(
         *(agent.batch_size, agent.batch_length, config.imag_horizon),
-        *(config.stoch, config.classes, actions),
+        *(config.stoch, config.classes, networks.actions),
     )
 
 
 def start(networks: Networks, config: Any, parameters: Arrays) -> LearnerState:
     """Ajax's own initial learner, optimisers included, with the reference's parameters in it."""
-    spec = env_spec(networks.agent.env_args)
-    sizes = (spec.obs_dim, spec.action_dim, spec.discrete)
-    learner = init_learner(jax.random.PRNGKey(0), config, *sizes)
+    learner = networks.learner(config)
     filled = unflatten_dict(to_ajax(parameters, networks.shapes(config)), sep="/")
 
     def like(own: Any, given: Any) -> Any:

@@ -14,7 +14,7 @@ from dreamerv3 import ninjax as nj
 
 from ref_side.arms import patch_code
 from ref_side.forced_noise import forced
-from ref_side.probe_encoder import Networks
+from ref_side.networks import Networks
 from shared.arrays import Arrays, above
 from shared.changes import check_sizes
 from shared.errors import UserError

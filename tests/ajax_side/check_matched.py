@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from ajax.agents.DreamerV3.learner import draw_train_noise
 
-from ajax_side.probe_encoder import Networks
+from ajax_side.networks import Networks
 from ajax_side.probe_matched import context_batch, probe, sizes, start
 from shared.arrays import Arrays
 from shared.errors import UserError

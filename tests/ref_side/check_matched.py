@@ -11,7 +11,7 @@ from dreamerv3 import jaxutils
 from dreamerv3 import ninjax as nj
 
 from ref_side.forced_noise import forced
-from ref_side.probe_encoder import Networks
+from ref_side.networks import Networks
 from ref_side.probe_matched import probe, sizes, start, whole_batch
 from ref_side.probe_record import rows_for
 from shared.errors import UserError
