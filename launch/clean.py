@@ -86,7 +86,8 @@ def describe(work: Path, name: str, lines: Sequence[tuple[int, str]]) -> Item:
     path = work / name
     size, newest = measure(path)
     user = next((f"process {pid}" for pid, line in lines if mentions(line, path)), None)
-    if user is None and (launcher := inspect(path)) is not None and launcher.runs:
+    launchers = (inspect(each) for each in _runs_at(path))
+    if user is None and any(each is not None and each.runs for each in launchers):
         user = "its launcher"  # between two processes, or on a machine that shares the directory
     return Item(name, path, kind(path, name), size, max(0.0, time.time() - newest), user)
 
@@ -103,7 +104,15 @@ def kind(path: Path, name: str) -> str:
         return "compiled programs" if name.startswith("cache/jax/") else "cache"
     if path == DEFAULT_CHECKOUT:
         return "reference checkout"
-    return "run" if (path / LAUNCH_INFO).exists() else ("file" if path.is_file() else "directory")
+    if any((each / LAUNCH_INFO).exists() for each in _runs_at(path)):
+        return "run"
+    return "file" if path.is_file() else "directory"
+
+
+def _runs_at(path: Path) -> list[Path]:
+    """Where a run may lie: in ``path``, or, as the parts of round 4 do, one level below."""
+    below = path.iterdir() if path.is_dir() else ()
+    return [path, *(each for each in below if each.is_dir())]
 
 
 def _environment(path: Path) -> str:

@@ -171,6 +171,20 @@ def test_a_launcher_between_two_processes_is_noticed(
     assert call(monkeypatch, "--remove", "round1") == 0
 
 
+def test_a_round_of_parts_is_a_run_and_in_use_while_one_of_them_is(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("literal", "exact"):
+        (work / "round4" / part).mkdir(parents=True)
+        (work / "round4" / part / "launch_info.txt").touch()
+    assert find(work, "round4").kind == "run"
+    with RoundLock(work / "round4" / "exact") as lock:
+        with pytest.raises(UserError, match=r"a running round \(its launcher\)"):
+            call(monkeypatch, "--remove", "round4")
+        lock.record(0)
+    assert call(monkeypatch, "--remove", "round4") == 0
+
+
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
     work: Path, monkeypatch: pytest.MonkeyPatch
