@@ -6,7 +6,8 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from shared.obtain import DEFAULT_CHECKOUT
 from shared.provenance import REPO
 
 WORK = REPO / ".work"
+PROC = Path("/proc")
 #: Folders whose entries are listed one by one; they can be removed as a whole too.
 FOLDERS = ("env", "cache", "cache/jax")
 #: A directory is renamed before it is removed: one that is half gone must not pass for whole.
@@ -149,17 +151,35 @@ def measure(path: Path) -> tuple[int, float]:
 def command_lines() -> list[tuple[int, str]]:
     """Process id and command line of every other process that can be seen.
 
-    Where there is a ``/proc``, its working directory and its compilation cache follow.
+    Where there is a ``/proc``, its working directory and its compilation cache follow. Raises
+    ``UserError`` where nothing tells which processes run: then anything may be in use.
     """
-    done = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=False
-    )
-    found = []
+    found = _read_proc() if (PROC / "self" / "cmdline").exists() else _ask_ps()
+    return [each for each in found if each[0] not in (os.getpid(), os.getppid())]
+
+
+def _read_proc() -> Iterator[tuple[int, str]]:
+    for process in PROC.iterdir():
+        with suppress(OSError):  # gone since it was listed
+            if process.name.isdigit() and (words := (process / "cmdline").read_bytes()):
+                line = os.fsdecode(words.replace(b"\0", b" "))
+                yield int(process.name), f"{line} {_whereabouts(process)}"
+
+
+def _ask_ps() -> Iterator[tuple[int, str]]:
+    command = ["ps", "-A", "-ww", "-o", "pid=,args="]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = "not found" if isinstance(error, OSError) else error.stderr.strip() or "failed"
+        raise UserError(
+            f"ps: {reason.splitlines()[0]}, so that nothing tells what is in use; install ps "
+            "(often the package procps), or remove by hand what no process uses"
+        ) from None
     for line in done.stdout.splitlines():
         pid, _, arguments = line.strip().partition(" ")
-        if pid.isdigit() and int(pid) not in (os.getpid(), os.getppid()):
-            found.append((int(pid), f"{arguments} {_whereabouts(Path('/proc') / pid)}"))
-    return found
+        if pid.isdigit():
+            yield int(pid), arguments
 
 
 def _whereabouts(process: Path) -> str:
@@ -168,7 +188,7 @@ def _whereabouts(process: Path) -> str:
         cache = b" ".join(each for each in variables if each.startswith(CACHE_VARIABLE))
         return f"{(process / 'cwd').readlink()} {os.fsdecode(cache)}"
     except OSError:
-        return ""  # another user's, gone, or a system without
+        return ""  # another user's, or gone
 
 
 def mentions(line: str, path: Path) -> bool:

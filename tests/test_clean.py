@@ -196,6 +196,29 @@ def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
         assert find(work, "cache").user == f"process {pid}", "a folder with something in use"
 
 
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
+def test_where_there_is_a_proc_no_ps_is_needed(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(work))
+    with process("--out", str(work / "round1")) as pid:
+        assert find(work, "round1").user == f"process {pid}"
+
+
+def test_elsewhere_ps_is_asked(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clean, "PROC", work)
+    ps = work.parent / "bin" / "ps"
+    ps.parent.mkdir()
+    monkeypatch.setenv("PATH", str(ps.parent))
+    for script, reason in ((None, "not found"), ("echo bad option >&2; exit 1", "bad option")):
+        if script is not None:
+            ps.write_text(f"#!/bin/sh\n{script}\n")
+            ps.chmod(0o755)
+        with pytest.raises(UserError, match=rf"ps: {reason}, so that .* install ps"):
+            call(monkeypatch, "--remove", "round1")
+        assert (work / "round1").exists()
+    ps.write_text(f"#!/bin/sh\necho ' 77 python -m x --out {work}/round1 --tiny'\n")
+    assert find(work, "round1").user == "process 77"
+
+
 def test_ages_are_short() -> None:
     seconds = (0.0, 3000.0, 7000.0, 7300.0, 100_000.0, 180_000.0, 86_400.0 * 400)
     assert list(map(clean.age, seconds)) == [
