@@ -137,6 +137,13 @@ def test_a_symbolic_link_is_named_even_to_equal_content(
     assert "agent/deep is a symbolic link" in refusal(source, pinned)
 
 
+def test_what_git_cannot_read_has_a_remedy(source: Path, pinned: str) -> None:
+    (source / ".git/HEAD").write_text("nonsense\n")
+    message = refusal(source, pinned)
+    assert "git rev-parse failed (fatal: not a git repository" in message
+    assert message.endswith("; use a fresh clone")
+
+
 def test_a_named_pipe_is_named_and_not_waited_for(source: Path, pinned: str) -> None:
     (source / "run.sh").unlink()
     os.mkfifo(source / "run.sh")
