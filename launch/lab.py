@@ -34,7 +34,7 @@ class Lab:
     """Starts probes exactly as a round starts its processes: same command line variables.
 
     ``scratch`` holds everything that they write; a program that one has compiled is found in the
-    cache there by the next one with the same flags.
+    cache there by the next one with the same flags. The log of one that fails is kept beside it.
     """
 
     places: Places
@@ -73,6 +73,7 @@ class Lab:
             cwd=job.cwd,
             env={**job.env, **variant.env},
             log=self.scratch / f"{name}.log",
+            kept_log=self.scratch.with_name(f"failed-{name}.log"),
             cpus=variant.cpus,
         )
 

@@ -101,13 +101,20 @@ def test_blocks_that_share_no_time_are_refused() -> None:
         update_seconds([block(0.0, 1.0), block(2.0, 3.0)])
 
 
-def test_a_probe_that_dies_is_one_error_with_the_end_of_its_log(lab: StandInLab) -> None:
+def test_a_probe_that_dies_is_one_line_and_its_log_is_kept(tmp_path: Path) -> None:
+    lab = StandInLab(PLACES, tmp_path / "scratch", tiny=False)
+    lab.scratch.mkdir()
     lab.kinds = {"reference": "dies"}
     with lab.start("reference") as probe:
         probe.ready()
         probe.run(1)
-        with pytest.raises(UserError, match=r"(?s)reference probe ended with status 7.*memory"):
+        with pytest.raises(UserError) as caught:
             probe.run(1)
+    kept = tmp_path / "failed-reference1.log"
+    assert str(caught.value) == (
+        f"the reference probe failed: exit code 7, Traceback: out of memory; see its log, {kept}"
+    )
+    assert "a library prints too" in kept.read_text()
 
 
 def test_a_probe_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None:
