@@ -184,8 +184,10 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     for name in (*left.sides, *(["analysis"] if draft.comparisons else [])):
         if getattr(options, f"{name}_python", None) is None:
             ensure(name)
-    # As before, but for an environment that could not be located then.
+    # As before, but for an environment that could not be located then; an earlier part of a series
+    # may have looked at it hours ago.
     found = places(options)
+    inspect_python.cache_clear()
     facts = {side: inspect_python(found.python(side), side) for side in left.sides}
     released = "ajax" in left.sides and found.ajax_source is None
     release = verified_release(facts["ajax"]) if released else None

@@ -276,6 +276,19 @@ def test_too_little_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not list(tmp_path.iterdir())
 
 
+def test_an_interpreter_is_asked_once_by_a_dry_run_and_anew_by_a_start(
+    tmp_path: Path, launch: Launch, python: Path
+) -> None:
+    asked = tmp_path / "asked"
+    script = python.read_text().replace("\nexec", f"\necho >> '{asked}'\nexec")
+    python.write_text(script)
+    assert end(launch("--dry-run"))[0] == 0
+    assert asked.read_text().count("\n") == 2, "for each side once"
+    asked.unlink()
+    assert end(launch(*AJAX_ALONE))[0] == 0
+    assert asked.read_text().count("\n") == 3, "for the plan, for the record, and to run"
+
+
 # --- what is recorded -----------------------------------------------------------------------
 
 
