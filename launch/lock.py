@@ -40,6 +40,11 @@ class Launcher:
         return self.fate is Fate.RUNS
 
     @property
+    def broken(self) -> bool:
+        """Whether it went away before it came to its end."""
+        return self.exit_code is None and self.fate in (Fate.GONE, Fate.REBOOTED)
+
+    @property
     def age_s(self) -> float | None:
         """Seconds since it was started, at least 0 whatever the clock did since."""
         return None if self.since is None else max(0.0, time.time() - self.since)

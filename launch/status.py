@@ -35,13 +35,20 @@ def main() -> int:
         for line in round_lines(state, width):
             # Nothing is cut off where a file or a pipe takes it.
             print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
-    code = state.launcher.exit_code if state.launcher is not None else None
+    return exit_status(state)
+
+
+def exit_status(state: RoundState) -> int:
+    """1 if a part of the round, or its launcher, ended badly."""
+    launcher = state.launcher
+    code = launcher.exit_code if launcher is not None else None
+    broken = launcher is not None and launcher.broken
     # A launcher that ended with 0 had seen every process finish.
     bad = any(
         each.state in ENDED_BADLY or (code == 0 and each.state is not State.FINISHED)
         for each in state.processes
     )
-    return EXIT_NO if bad or code else 0
+    return EXIT_NO if bad or code or broken else 0
 
 
 def watch(root: Path) -> RoundState:

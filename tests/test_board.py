@@ -19,7 +19,7 @@ import pytest
 from pytest_regressions.file_regression import FileRegressionFixture
 
 from launch.board import Board, Screen, has_colour, is_live
-from launch.identity import Fate
+from launch.identity import Fate, identify
 from launch.lock import Launcher
 from launch.places import Places
 from launch.plan import Job, plan_round
@@ -336,6 +336,23 @@ def test_status_shows_the_sides_that_were_started(tmp_path: Path) -> None:
         ["ref_s7", "FAILED", "0/4000"],
     ]
     assert sorted(tmp_path.rglob("*")) == before, "looking writes nothing"
+
+
+def test_a_launcher_that_was_killed_between_processes_ended_badly(tmp_path: Path) -> None:
+    planned_round(tmp_path, ROUNDS["1"], "ajax")
+    row = {"format": 1, "since": time.time(), "exit_code": None}
+    row |= identify(os.getpid(), tmp_path).to_json()
+    for changes, words in (
+        ({"started": "1"}, "was killed"),
+        ({"boot": "earlier"}, "rebooted"),
+        ({"directory": 1}, "a copy"),
+        ({"exit_code": 1}, "not all is well"),
+        ({}, "running"),
+    ):
+        (tmp_path / "launcher.json").write_text(json.dumps(row | changes))
+        code, output = status("--root", str(tmp_path))
+        assert words in output.splitlines()[0]
+        assert code == (0 if words in ("a copy", "running") else 1), words
 
 
 @pytest.mark.parametrize("text", [None, "reference: <reference-checkout> @ abcdef0\n"])
