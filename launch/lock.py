@@ -142,8 +142,9 @@ def read_launcher(out: Path) -> Launcher | None:
 
 def refusal(out: Path, launcher: Launcher | None) -> str:
     """One line: who has the directory, and what to do."""
-    who = f"pid {launcher.pid}" if launcher is not None and launcher.runs else "another launcher"
-    stop = f"stop it (kill {launcher.pid})" if who.startswith("pid") and launcher else "stop it"
+    pid = launcher.pid if launcher is not None and launcher.runs else None
+    who = "another launcher, whose pid is not on record," if pid is None else f"pid {pid}"
+    stop = "stop it" if pid is None else f"stop it (kill {pid})"
     return (
         f"{out}: {who} is running this round; watch it with nox -s status -- --root {out}, "
         f"{stop}, or name another directory with --out"

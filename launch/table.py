@@ -80,8 +80,9 @@ def launcher_words(launcher: Launcher | None) -> str:
     if launcher.exit_code is not None:
         return "ended, all is well" if not launcher.exit_code else _ended(launcher.exit_code)
     since = "" if launcher.age_s is None else f", started {duration(launcher.age_s)} ago"
+    who = "its launcher's pid is not on record"
     return {
-        Fate.RUNS: f"launcher pid {launcher.pid}{since}",
+        Fate.RUNS: who if launcher.pid is None else f"launcher pid {launcher.pid}{since}",
         Fate.GONE: f"BROKEN: its launcher (pid {launcher.pid}) was killed",
         Fate.REBOOTED: "BROKEN: the machine rebooted",
         Fate.COPIED: "a copy: whether the original still runs is unknown",

@@ -128,6 +128,11 @@ def test_what_is_known_of_the_launcher(launcher: Launcher | None, words: str) ->
     assert round_lines(state(launcher), 119)[0].text == f"round 3: {words}"
 
 
+def test_a_launcher_whose_pid_is_not_on_record() -> None:
+    lines = round_lines(state(Launcher(Fate.RUNS)), 119)
+    assert lines[0].text == "round 3: running, its launcher's pid is not on record"
+
+
 def test_a_round_that_ended_well_and_lost_files_since() -> None:
     lost = state(Launcher(Fate.GONE, 7, None, 0))
     finished = [each for each in lost.processes if each.state is State.FINISHED]
