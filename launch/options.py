@@ -158,8 +158,9 @@ def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
         texts[GIVEN[session]] = argparse.SUPPRESS
     # A session that does not name its round in its own name has a default for it.
     required = session is None
+    rounds = [*ROUNDS, *SERIES]
     group.add_argument(
-        "--round", choices=[*ROUNDS, *SERIES], required=required, help=texts["--round"]
+        "--round", choices=rounds, required=required, help=texts["--round"], action=_Once
     )
     group.add_argument("--smoke", action="store_true", help=texts["--smoke"])
     group.add_argument(
@@ -225,6 +226,26 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         help="compile every program anew; otherwise .work/cache/jax keeps them",
     )
     group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+
+
+class _Once(argparse.Action):
+    """An option that is not given twice: which one is meant would be a guess."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        if hasattr(namespace, self.dest):
+            option = self.option_strings[0]
+            name, there = parser.prog.removesuffix(" --"), getattr(namespace, self.dest)
+            raise UserError(
+                f"{option} {values}: {name} has {option} {there} already; name one "
+                "(nox -l lists the session of each)"
+            )
+        setattr(namespace, self.dest, values)
 
 
 def _absolute(text: str) -> Path:
