@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.after import Command, Comparison, comparisons, scan
+from launch.finished import expected_files
 from launch.places import Places
 from launch.programs import SideCache, cache_environment, program_marker
 from shared import layout
@@ -49,15 +50,6 @@ class Plan:
     scan: Command
     departures: tuple[str, ...]
     compile_cache: bool = False
-
-
-_PER_SEED = (layout.EVALUATIONS, layout.RECORDS)
-_REFERENCE_FILES = (
-    *(layout.REFERENCE_CONFIG, layout.REFERENCE_ARGUMENTS, layout.TIMING, layout.PROGRESS),
-    *_PER_SEED,
-    layout.EPISODES,
-)
-_AJAX_FILES = (layout.AJAX_CONFIG, layout.TIMING, layout.PROGRESS, layout.AJAX_FINAL)
 
 
 @dataclass(frozen=True)
@@ -170,9 +162,8 @@ def _seconds(chosen: Round, side: Side, seeds: int) -> float:
 def _reference_job(
     chosen: Round, places: Places, seed: int, xla_flags: str, cache: SideCache | None
 ) -> Job:
-    directory = RunLayout(places.out).reference_dir(seed)
+    run = RunLayout(places.out)
     arm = chosen.arm("reference")
-    files = [*_REFERENCE_FILES, *([layout.PATCH] if arm.patched else [])]
     return Job(
         name=layout.reference_name(seed),
         side="reference",
@@ -184,8 +175,8 @@ def _reference_job(
         ),
         cwd=places.checkout,
         env={**_environment(places, xla_flags), **cache_environment(cache, "reference")},
-        directory=directory,
-        expected_files=tuple(directory / name for name in files),
+        directory=run.reference_dir(seed),
+        expected_files=expected_files(chosen, "reference", (seed,), run),
         expected_s=_seconds(chosen, "reference", 1),
         program=program_marker(cache, "reference", chosen, xla_flags),
     )
@@ -194,8 +185,6 @@ def _reference_job(
 def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | None) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
-    files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
-    per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _PER_SEED]
     # A smoke mostly compiles: it does without what keeps the program out of the cache.
     more = ["--no-callbacks"] if chosen.tiny else []
     if places.ajax_root is not None:
@@ -216,7 +205,7 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         cwd=places.out,
         env=env,
         directory=run.ajax_dir,
-        expected_files=(*(run.ajax_dir / name for name in files), *per_seed),
+        expected_files=expected_files(chosen, "ajax", chosen.seeds, run),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
         program=program_marker(cache, "ajax", chosen, xla_flags),
     )

@@ -26,7 +26,6 @@ from launch.registration import check_registered
 from launch.resume import (
     check_same_sides,
     find_orphans,
-    has_finished,
     remaining,
     set_aside,
     stop_orphans,
@@ -259,7 +258,7 @@ def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals
         say(f"FAILED {fault}")
     if result.not_started:
         say(f"never started: {', '.join(job.name for job in result.not_started)}")
-    done = sum(has_finished(job, layout) for job in plan.jobs)
+    done = len(plan.jobs) - len(remaining(plan).jobs)
     say(f"{done} of {processes(plan)} finished; output: {shown(plan.out)}")
     if signals.first is not None:
         return 128 + signals.first

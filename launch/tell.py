@@ -29,7 +29,7 @@ def announce(plan: Plan, left: Plan, limit: int) -> None:
         say(f"{processes(left)}, {at_a_time(limit)}: {names}")
         say(describe_cache(left))
     for comparison in plan.comparisons:
-        if comparison.seeds:
+        if comparison.rounds:
             continue  # of a series, which makes its own directories
         for root in sorted({root for _, root in comparison.sides} - {plan.out}):
             if not root.is_dir():
