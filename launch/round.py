@@ -81,15 +81,7 @@ def start(options: Options, *, detached: bool) -> int | None:
     draft = make_plan(options, found)
     limit = options.jobs or asked.usable_cores()
     if options.dry_run:
-        print(describe_plan(draft, limit), end="")
-        bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
-        print("", *describe_estimate(draft, limit, bench), sep="\n")
-        try:
-            check_start(draft)
-            check_named(options.reference_checkout)
-            print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
-        except UserError as error:
-            print(f"\nnot possible as things are: {error}")
+        dry_run(options, draft, found, limit)
         return 0
     check_start(draft)
     prepared = prepare(options, draft, limit)
@@ -116,6 +108,24 @@ def start(options: Options, *, detached: bool) -> int | None:
             with suppress(UserError):
                 lock.record(status)
     return status
+
+
+def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
+    """Print the plan, how long what is left of it takes, and what stands in its way."""
+    left = remaining(draft)
+    print(describe_plan(draft, limit), end="")
+    bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
+    if left.jobs:
+        part = [f"left to run: {' '.join(job.name for job in left.jobs)}"]
+        lines = describe_estimate(left, limit, bench)
+        print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
+    try:
+        check_start(draft)
+        check_room(found.out, len(left.jobs), found.code)
+        check_named(options.reference_checkout)
+        print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
+    except UserError as error:
+        print(f"\nnot possible as things are: {error}")
 
 
 def check_start(draft: Plan) -> None:
@@ -175,9 +185,8 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     Raises ``UserError``, with nothing written below the output directory.
     """
     found = places(options)
-    code = [place for place in (found.checkout, found.ajax_source) if place is not None]
     left = remaining(draft)
-    check_room(found.out, len(left.jobs), code)
+    check_room(found.out, len(left.jobs), found.code)
     if "reference" in left.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
     for name in (*left.sides, *(["analysis"] if draft.comparisons else [])):
