@@ -145,7 +145,10 @@ def test_a_killed_process_is_named_and_the_rest_goes_on(tmp_path: Path, launch: 
     [
         ("ajax:fail", "FAILED ajax: exit code 3; log: "),
         ("ajax:forget", "FAILED ajax: ended with 0 but left no ajax/s1/records.jsonl; log: "),
-        ("ajax:leak", "FAILED scan: exit code 1"),
+        (
+            "ajax:leak",
+            "FAILED scan: exit code 1; each line above names a file and what in it tells",
+        ),
     ],
 )
 def test_what_went_wrong_is_said_at_the_end(launch: Launch, action: str, said: str) -> None:
