@@ -127,17 +127,28 @@ def inspect(out: Path) -> Launcher | None:
 
 def read_launcher(out: Path) -> Launcher | None:
     """What ``launcher.json`` says, and whether the process that it names still runs."""
-    try:
-        row = json.loads(RunLayout(out).launcher.read_bytes())
-    except (OSError, ValueError):
-        return None
-    identity = Identity.from_json(row) if isinstance(row, dict) else None
+    row = _read(out)
+    identity = Identity.from_json(row)
     if identity is None:
         return None
     code, since = row.get("exit_code"), row.get("since")
     ended = code if isinstance(code, int) else None
     fate = identity.fate(out) if ended is None else Fate.GONE
     return Launcher(fate, identity.pid, since if isinstance(since, int | float) else None, ended)
+
+
+def is_alive(out: Path) -> bool:
+    """Whether the process of the last launcher still runs: it may have gone on to another part."""
+    identity = Identity.from_json(_read(out))
+    return identity is not None and identity.fate(out) is Fate.RUNS
+
+
+def _read(out: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(RunLayout(out).launcher.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
 def refusal(out: Path, launcher: Launcher | None) -> str:

@@ -201,6 +201,10 @@ def _add_where(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_how(group: "argparse._ArgumentGroup") -> None:
+    first = "".join(
+        f" (of all parts of round {name} in <out>/{ROUNDS[parts[0]].part}/launch.log)"
+        for name, parts in SERIES.items()
+    )
     group.add_argument(
         "--jobs",
         type=int,
@@ -217,7 +221,8 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--detach",
         action="store_true",
-        help="go on in the background, output in <out>/launch.log; watch with nox -s status",
+        help="go on in the background, output in <out>/launch.log"
+        f"{first}; watch with nox -s status -- --root <out>",
     )
     group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
     group.add_argument(

@@ -63,7 +63,8 @@ def main() -> int:
         for options in asked_for:  # what cannot be started at all is said before hours are spent
             check_start(make_plan(options, places(options)))
     for number, options in enumerate(asked_for):
-        began = start(options, detached=number > 0 and options.detach)
+        part = None if len(asked_for) == 1 else number
+        began = start(options, part)
         if began is None:
             break
         status = max(status, began)
@@ -72,10 +73,10 @@ def main() -> int:
     return status
 
 
-def start(options: Options, *, detached: bool) -> int | None:
+def start(options: Options, part: int | None) -> int | None:
     """Run one round; its exit status, ``None`` where a detached launcher goes on with it.
 
-    ``detached`` says that this launcher has left the terminal already.
+    ``part`` numbers the parts of a series from 0: to detach is for the first of them.
     """
     found = places(options)
     draft = make_plan(options, found)
@@ -95,10 +96,10 @@ def start(options: Options, *, detached: bool) -> int | None:
     with RoundLock(draft.out) as lock:
         if (
             options.detach
-            and not detached
+            and not part
             and (pid := detach(RunLayout(draft.out).launch_log, lock.record))
         ):
-            announce_detached(draft, pid)
+            announce_detached(draft, pid, first=part == 0)
             return None
         status = EXIT_BAD_INPUT
         try:

@@ -65,6 +65,14 @@ def round_lines(state: RoundState, width: int, *, notes: bool = True) -> list[Li
     return lines
 
 
+def table_lines(states: Sequence[RoundState], width: int, *, notes: bool = True) -> list[Line]:
+    """The lines of several rounds, as of the parts of one, with an empty line between them."""
+    lines: list[Line] = []
+    for state in states:
+        lines += [*([Line("")] if lines else []), *round_lines(state, width, notes=notes)]
+    return lines
+
+
 def fit(lines: Sequence[Line], height: int) -> list[Line]:
     """``lines`` for a terminal of ``height`` lines: the last ones make room for a count."""
     if len(lines) <= height:

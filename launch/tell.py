@@ -36,11 +36,15 @@ def announce(plan: Plan, left: Plan, limit: int) -> None:
                 say(f"note: {comparison.name} will need {shown(root)}, which is not there")
 
 
-def announce_detached(plan: Plan, pid: int) -> None:
-    """Say where a detached launcher, process ``pid``, is heard of again."""
-    out = shown(plan.out)
-    say(f"detached: launcher pid {pid}, output in {shown(RunLayout(plan.out).launch_log)}")
-    say(f"watch it with nox -s status -- --root {out} --watch, stop it with kill {pid}")
+def announce_detached(plan: Plan, pid: int, *, first: bool) -> None:
+    """Say where a detached launcher, process ``pid``, is heard of again.
+
+    ``first`` says that ``plan`` is the first part of a round that it runs all parts of.
+    """
+    root = plan.out.parent if first else plan.out
+    parts = " of all parts" if first else ""
+    say(f"detached: launcher pid {pid}, output{parts} in {shown(RunLayout(plan.out).launch_log)}")
+    say(f"watch it with nox -s status -- --root {shown(root)} --watch, stop it with kill {pid}")
 
 
 def foreseen(plan: Plan) -> Iterator[str]:

@@ -167,9 +167,12 @@ def test_the_round_itself_records_the_digest_of_its_document(
 def test_a_detached_series_goes_on_by_itself(tmp_path: Path, launch: Launch) -> None:
     code, output = end(launch(*AJAX_ALONE, "--detach", of=SERIES_SMOKE))
     assert code == 0
+    log = tmp_path / "out" / "literal" / "launch.log"
     assert output.count("detached: launcher pid") == 1
+    assert f"output of all parts in {log}\n" in output
+    assert f"nox -s status -- --root {tmp_path / 'out'} --watch, stop it" in output
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "exact" / "ajax.DONE").exists():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert "4-exact" in (tmp_path / "out" / "literal" / "launch.log").read_text()
+    assert "4-exact" in log.read_text()
