@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.environments import locate
-from launch.lock import inspect
+from launch.lock import inspect, is_alive
 from launch.packages import ENVIRONMENTS
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.layout import LAUNCH_INFO
@@ -88,8 +88,7 @@ def describe(work: Path, name: str, lines: Sequence[tuple[int, str]]) -> Item:
     path = work / name
     size, newest = measure(path)
     user = next((f"process {pid}" for pid, line in lines if mentions(line, path)), None)
-    launchers = (inspect(each) for each in _runs_at(path))
-    if user is None and any(each is not None and each.runs for each in launchers):
+    if user is None and _has_launcher(path):
         user = "its launcher"  # between two processes, or on a machine that shares the directory
     return Item(name, path, kind(path, name), size, max(0.0, time.time() - newest), user)
 
@@ -115,6 +114,13 @@ def _runs_at(path: Path) -> list[Path]:
     """Where a run may lie: in ``path``, or, as the parts of round 4 do, one level below."""
     below = path.iterdir() if path.is_dir() else ()
     return [path, *(each for each in below if each.is_dir())]
+
+
+def _has_launcher(path: Path) -> bool:
+    """Whether a launcher works for it, or has ended a part of it and is about to begin the next."""
+    itself, *parts = _runs_at(path)
+    launchers = map(inspect, (itself, *parts))
+    return any(each is not None and each.runs for each in launchers) or any(map(is_alive, parts))
 
 
 def _environment(path: Path) -> str:
