@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from launch import clean
-from launch.clean import find, items, main, mentions, table
+from launch import clean, usage
+from launch.clean import find, items, main, table
 from launch.environments import locate
 from launch.lock import RoundLock
+from launch.usage import mentions
 from shared.errors import UserError
 from tests.inside import ROOT, out_of_reach
 
@@ -208,7 +209,7 @@ def test_where_there_is_a_proc_no_ps_is_needed(work: Path, monkeypatch: pytest.M
 
 
 def test_elsewhere_ps_is_asked(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean, "PROC", work)
+    monkeypatch.setattr(usage, "PROC", work)
     ps = work.parent / "bin" / "ps"
     ps.parent.mkdir()
     monkeypatch.setenv("PATH", str(ps.parent))
