@@ -19,9 +19,9 @@ from shared.distributions import (
 from shared.errors import UserError
 from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE
 from shared.provenance import Roots, git_state
+from shared.variables import AJAX_VARIABLE
 
 PACKAGE = "ajax"
-SRC_VARIABLE = "AJAX_SRC"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def find_source(root: Path | None, version: str = AJAX_RELEASE) -> Source:
     """
     if root is not None:
         return checkout(root / "src")
-    if named := os.environ.get(SRC_VARIABLE):
+    if named := os.environ.get(AJAX_VARIABLE):
         return checkout(Path(named))
     return release(version)
 
@@ -70,7 +70,7 @@ def checkout(src: Path) -> Source:
     if not (src / PACKAGE / "__init__.py").is_file():
         raise UserError(
             f"{src}: holds no {PACKAGE} package; name a checkout of Ajax with --ajax-root, "
-            f"or its src directory with {SRC_VARIABLE}"
+            f"or its src directory with {AJAX_VARIABLE}"
         )
     state = git_state(src, below=".")
     src = src.resolve()

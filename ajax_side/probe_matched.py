@@ -7,34 +7,30 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from ajax.agents.DreamerV3.learner import LearnerState, TrainNoise, init_learner, train_step
+from ajax.agents.DreamerV3.learner import LearnerState, TrainNoise, train_step
 from ajax.agents.DreamerV3.networks import encode_action
-from ajax.agents.DreamerV3.train_DreamerV3 import env_spec
 from ajax.agents.DreamerV3.world_model import ReplayContextBatch
 from flax.traverse_util import unflatten_dict
 
 from ajax_side.arms import apply_arm
-from ajax_side.probe_encoder import Networks
+from ajax_side.networks import Networks
 from shared.arrays import Arrays, above
-from shared.changes import changed_values
+from shared.changes import changed_values, check_sizes
 from shared.errors import UserError
 from shared.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Digests,
-    Form,
     Run,
     Sizes,
     arm_of,
     as_text,
-    drawn,
+    follow,
 )
 from shared.metrics import AJAX_TO_REFERENCE
 from shared.parameter_map import to_ajax
-from shared.probing import Progress
+from shared.protocol import Form
 
 _TWO_HOT = importlib.import_module("ajax.distributional").TwoHot
 _STOCK_DECODE = _TWO_HOT.decode
@@ -58,47 +54,45 @@ def probe(arrays: Arrays) -> Arrays:
         config = replace(stock, **values)
     except ValueError as error:
         raise UserError(f"--change: Ajax's configuration refuses it: {error}") from None
+    if not case.runs:
+        check_sizes("ajax", case.changes, networks.shapes(), networks.shapes(config))
     found = {"before": as_text({key: current[key] for key in case.changes})}
     programs: dict[Form, Programs] = {}
     for run in case.runs:
         _TWO_HOT.decode = _STOCK_DECODE
         apply_arm(arm_of("ajax", run.form))
-        compiled = programs.setdefault(run.form, _compiled(config))
-        found |= above(train(networks, config, case, run, compiled), run.name)
+        if run.form not in programs:
+            programs[run.form] = _compiled(config)
+        found |= above(train(networks, config, case, run, programs[run.form]), run.name)
     return found
 
 
 def train(networks: Networks, config: Any, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
+    actions = networks.actions
+    own_step, figures = programs
+
+    def step(state: LearnerState, batch: Arrays, noise: Arrays) -> tuple[Any, dict[str, Any]]:
+        state, metrics = own_step(state, context_batch(batch, actions), TrainNoise(**noise))
+        found = jax.device_get({**metrics, **figures(state)})
+        return state, {AJAX_TO_REFERENCE.get(name, name): each for name, each in found.items()}
+
     state = start(networks, config, case.start_of(run))
-    actions = env_spec(networks.agent.env_args).action_dim
-    step, figures = programs
-    progress, digests = Progress(run.name, case.updates), Digests()
-    history = []
-    for update, (batch, noise) in enumerate(drawn(case, sizes(networks, config), digests)):
-        state, metrics = step(state, context_batch(batch, actions), TrainNoise(**noise))
-        history.append(jax.device_get({**metrics, **figures(state)}))
-        progress.tell(update + 1)
-    names = {AJAX_TO_REFERENCE.get(name, name): name for name in history[0]}
-    metrics = {ours: np.array([each[own] for each in history]) for ours, own in names.items()}
-    return metrics | digests.arrays()
+    return follow(case, run, sizes(networks, config), state, step)
 
 
 def sizes(networks: Networks, config: Any) -> Sizes:
     """Axes of a training step."""
     agent = networks.agent.agent_config
-    actions = env_spec(networks.agent.env_args).action_dim
     return Sizes(
         *(agent.batch_size, agent.batch_length, config.imag_horizon),
-        *(config.stoch, config.classes, actions),
+        *(config.stoch, config.classes, networks.actions),
     )
 
 
 def start(networks: Networks, config: Any, parameters: Arrays) -> LearnerState:
     """Ajax's own initial learner, optimisers included, with the reference's parameters in it."""
-    spec = env_spec(networks.agent.env_args)
-    sizes = (spec.obs_dim, spec.action_dim, spec.discrete)
-    learner = init_learner(jax.random.PRNGKey(0), config, *sizes)
+    learner = networks.learner(config)
     filled = unflatten_dict(to_ajax(parameters, networks.shapes(config)), sep="/")
 
     def like(own: Any, given: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ajax_side.arms import PATCHES, apply_arm
-from ajax_side.identity import SRC_VARIABLE, Source, find_source, import_ajax
+from ajax_side.identity import Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
 from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
@@ -15,13 +15,14 @@ from shared.files import write_atomic, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
 from shared.protocol import AJAX_RELEASE, N_ENVS, checkpoints
 from shared.provenance import OUT_ROOT, REPO, package_versions
+from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE
 
 if TYPE_CHECKING:  # it loads jax and Ajax, which must wait for their environment
     from ajax_side.training import Plan
 
 #: Where Ajax and matplotlib would otherwise write into the user's home.
 _CACHES = REPO / ".work" / "cache"
-_FLAGS_VARIABLE = "AJAX_XLA_FLAGS"
+_FLAGS_VARIABLE = XLA_FLAGS_VARIABLE["ajax"]
 
 
 def main() -> int:
@@ -124,7 +125,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         prog="python -m ajax_side.run",
         description="Train Ajax's DreamerV3 on CartPole, all seeds in one vmapped call, and write "
         "OUT/ajax as protocol section 7 describes it. Runs inside the Ajax environment.",
-        epilog=f"Environment: {SRC_VARIABLE} names a src directory (as --ajax-root DIR does with "
+        epilog=f"Environment: {AJAX_VARIABLE} names a src directory (as --ajax-root DIR does with "
         f"DIR/src); {_FLAGS_VARIABLE} becomes XLA_FLAGS; AJAX_JAX_COMPILE_CACHE_DIR moves Ajax's "
         "compilation cache from .work/cache/ajax of this project, AJAX_NO_COMPILE_CACHE=1 turns "
         "it off.",

@@ -4,6 +4,7 @@ Colours are Okabe and Ito's, which colour-blind readers can tell apart, and side
 too.
 """
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shared.files import write_atomic
 from shared.protocol import Side
 
 #: The numbers that a figure shows, as plain JSON data.
@@ -46,10 +48,10 @@ def save(figure: Figure, path: Path) -> None:
     """Write ``figure`` in the format of the file's suffix, in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    temporary = path.with_name(f".{path.name}")
+    content = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
-        figure.savefig(temporary, format=path.suffix[1:], dpi=110, metadata=metadata)
-    temporary.replace(path)
+        figure.savefig(content, format=path.suffix[1:], dpi=110, metadata=metadata)
+    write_atomic(path, content.getvalue())
 
 
 def thousands(axes: Axes) -> None:

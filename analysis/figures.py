@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis import figures_forms
+from analysis import round4_figures
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, save, thousands
 from analysis.companions import CONFIDENCE, block_bootstrap_interval
 from analysis.comparison import Comparison
@@ -256,5 +256,5 @@ DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "entropy": _entropy,
     "entropy_windows": _entropy,
     "late": _late,
-    **figures_forms.DRAWINGS,
+    **round4_figures.DRAWINGS,
 }

@@ -6,16 +6,15 @@ from typing import Any
 
 from analysis.comparison import Curve
 from analysis.data import SideData, WindowTable
-from analysis.forms import (
+from analysis.replication import published_window
+from analysis.round4_rules import (
     CELLS,
     CONTROL_WINDOW,
     CONTROLS,
-    FORMS,
     MEASURES,
     Cell,
     Control,
     Finding,
-    Form,
     Sample,
     Verdict,
     control,
@@ -23,11 +22,10 @@ from analysis.forms import (
     mean,
     verdict,
 )
-from analysis.replication import published_window
 from analysis.study import Study
 from analysis.windows import STANDARD_WIDTH, seed_value
 from shared.metrics import TABLE_METRICS
-from shared.protocol import ROUNDS, SERIES, Round
+from shared.protocol import FORMS, ROUNDS, SERIES, Form, Round
 
 FORMAT = 1
 #: The part in which both sides compute the form.
@@ -52,19 +50,17 @@ class Round4:
     s2: Mapping[Cell, Mapping[int, Curve]]
 
 
-def out_of_reach(studies: Mapping[str, Study]) -> list[str]:
-    """What keeps the round from being read at all, a line each; ``studies`` by part."""
-    lines = []
-    for part, each in studies.items():
-        comparison = each.comparison
-        if comparison.smoke or comparison.sizes.tiny:
-            lines.append(f"{part} is a smoke: tiny widths have no early differences to read")
-        lines += [f"{part}: {missing}" for missing in comparison.out_of_reach]
-    return lines
+def smokes(studies: Mapping[str, Study]) -> list[str]:
+    """The parts to which the rules do not apply, a line each; ``studies`` by part."""
+    return [
+        f"{part} is a smoke: tiny widths have no early differences to read"
+        for part, each in studies.items()
+        if each.comparison.smoke or each.comparison.sizes.tiny
+    ]
 
 
 def read_round4(studies: Mapping[str, Study]) -> Round4:
-    """Apply the pre-registered rules to both parts, of which nothing is :func:`out_of_reach`."""
+    """Apply the pre-registered rules to both parts; one that lacks a file leaves it undecided."""
     of_form = {form: studies[chosen.part] for form, chosen in PARTS.items()}
     sides = {(side, form): of_form[form].comparison.sides[side] for side, form in CELLS}
     findings = tuple(

@@ -5,9 +5,9 @@ from typing import Any
 
 from analysis.difference import ABSENT, json_differences
 from analysis.formats import DASH, number
-from analysis.forms import CELLS, mean
 from analysis.published_table import Row
 from analysis.round4 import key
+from analysis.round4_rules import CELLS, mean
 from shared.protocol import SIDES
 
 Json = Mapping[str, Any]

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb
 
 from analysis.formats import DASH, interval, markdown_table, number, yes
-from analysis.forms import (
+from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside
+from analysis.round4_rules import (
     AS_THEY_ARE,
     CELLS,
     CONTROL_TOLERANCE,
     CONTROL_WINDOW,
-    FORMS,
     Outcome,
     cell_name,
+    half_the_smaller,
     mean,
 )
-from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside
 from analysis.sections import UNREGISTERED
-from shared.protocol import SIDE_LABEL, SIDES
+from shared.protocol import FORMS, SIDE_LABEL, SIDES
 
 OUTCOMES: dict[Outcome, str] = {
     "confirmed": "confirmed: the two-hot expectation is the cause of these early differences; all "
@@ -36,8 +36,8 @@ RULES = """\
 A statistic *follows the form* if every literal seed lies on the expected side of every exact seed
 (of both sides), the form's effect on each side is at least the smallest effect, and at each form
 the remainder between the sides is less than half the smaller of the two effects. It *follows the
-side* if at each form the sides' seed ranges are disjoint and the effect on one side is less than
-half the smaller remainder. Effects and remainders are differences of means over seeds, of
+side* if at each form the sides' seed ranges are disjoint and the effect on at least one side is
+less than half the smaller remainder. Effects and remainders are differences of means over seeds, of
 logarithms (shown as factors) or of the values as they are."""
 
 BESIDE = """\
@@ -69,7 +69,7 @@ def render(found: Round4) -> str:
 
 
 def unread(reasons: Sequence[str]) -> str:
-    """The document of a round that cannot be read."""
+    """The document of runs that the rules are not about."""
     return "\n".join([*HEAD.splitlines(), "", f"Reading: out of reach ({'; '.join(reasons)}).", ""])
 
 
@@ -108,7 +108,7 @@ def _rules(found: Round4) -> list[str]:
             *(each.measure.written(each.effects[side]) for side in SIDES),
             each.measure.written(each.measure.threshold),
             *(each.measure.written(each.remainders[form]) for form in FORMS),
-            each.measure.written(min(each.effects.values()) / 2),
+            each.measure.written(half_the_smaller(each.effects)),
         ]
         for each in found.findings
     ]
@@ -151,7 +151,7 @@ def _controls(found: Round4) -> list[str]:
         f"## Negative controls, window ending at {CONTROL_WINDOW} rows",
         "",
         f"A control holds if on each side the means of the forms differ by at most "
-        f"{CONTROL_TOLERANCE:.0%}.",
+        f"{CONTROL_TOLERANCE:.0%}, relative to the literal form's.",
         "",
         *markdown_table(["control", *map(cell_name, CELLS), *changes, "holds"], rows),
     ]

@@ -236,7 +236,10 @@ def _registration_checks(chosen: Round, directories: set[Path]) -> Iterator[Chec
     """
     now = registration_line(chosen.preregistration)
     for directory in sorted(directories):
-        found = {each.fields.get(REGISTRATION, "none recorded") for each in launches(directory)}
+        starts = launches(directory)
+        found = {each.fields.get(REGISTRATION, "none recorded") for each in starts}
+        if not starts:
+            found = {"none recorded"}
         if not chosen.part or chosen.tiny:
             found.discard("none recorded")
         if found:

@@ -7,7 +7,7 @@ from analysis.checks import Check
 from analysis.comparison import Comparison
 from analysis.formats import DASH, integers, markdown_table, span
 from analysis.sections import Page
-from shared.protocol import ARMS, KNOWN_DIFFERENCES, SIDE_LABEL, removed_by_arms
+from shared.protocol import ARMS, KNOWN_DIFFERENCES, SIDE_LABEL
 
 Section = Callable[[Page], list[str]]
 
@@ -79,7 +79,7 @@ def _known(page: Page) -> list[str]:
     here = [arms.get((side, data.arm or "")) for side, data in page.comparison.sides.items()]
     lines = []
     for each in KNOWN_DIFFERENCES:
-        gone = here[0] and here[1] and removed_by_arms(each.name, here[0], here[1])
+        gone = here[0] and here[1] and each.removed(here[0], here[1])
         note = " (removed by the arms of this comparison)" if gone else ""
         lines.append(f"- {each.name}{note}: {each.text}.")
     return ["## Known differences that the protocol cannot remove", "", *lines]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis import figures_forms, pairs, round4, round4_rows, round4_tables
+from analysis import pairs, round4, round4_figures, round4_rows, round4_tables
 from analysis.canvas import Data
 from analysis.documents import Documents, documents
 from analysis.published_table import Row
@@ -45,13 +45,13 @@ def _of_pairs(studies: Mapping[str, Study]) -> Made:
 
 
 def _of_round4(studies: Mapping[str, Study]) -> Made:
-    lacking = round4.out_of_reach(studies)
+    lacking = round4.smokes(studies)
     if lacking:
         nothing = dump_json({"format": round4.FORMAT, "reading": None, "reasons": lacking})
         return {READING: round4_tables.unread(lacking), READING_JSON: nothing}, {}
     found = round4.read_round4(studies)
     texts = {READING: round4_tables.render(found), READING_JSON: dump_json(round4.as_json(found))}
-    return texts, figures_forms.figure_data(found)
+    return texts, round4_figures.figure_data(found)
 
 
 #: By the round that is read.

@@ -2,8 +2,8 @@
 
 Two programs that compute the same round differently, and training makes the difference grow. How
 fast is measured by a *control*: the same program run twice, the second time from parameters that
-are each moved to a neighbouring float32. A metric departs at the first update where the runs
-differ by more than
+are each moved by one or two float32 (zeros stay). A metric departs at the first update where the
+runs differ by more than
 
     max(FLOOR x scale, FACTOR x the control's largest difference so far)
 
@@ -98,7 +98,9 @@ class Control:
     def envelope(self, metric: str) -> Doubles:
         """Largest difference of the two up to each update ``[updates]``."""
         apart = np.abs(self.plain[metric] - self.shaken[metric])
-        envelope: Doubles = np.maximum.accumulate(np.nan_to_num(apart, nan=0.0))
+        # What is not finite says nothing of how far rounding takes the rest.
+        finite = np.where(np.isfinite(apart), apart, 0.0)
+        envelope: Doubles = np.maximum.accumulate(finite)
         return envelope
 
 

@@ -14,14 +14,23 @@ from typing import Any
 
 from diagnose.departures import Control, Departure, first_departures
 from diagnose.findings import Claim, Finding, Table
-from diagnose.forms import ARMS, Arm, Runs, form_claims, label, levels_of
+from diagnose.form_claims import (
+    CELLS,
+    Pair,
+    Partings,
+    Runs,
+    cell_name,
+    form_claims,
+    label,
+    levels_of,
+)
 from diagnose.matched_figure import draw
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
 from shared.arrays import Arrays, above, below
 from shared.errors import UserError
 from shared.matched_case import Case, Run, of_text
-from shared.protocol import SIDE_LABEL, SIDES, Side
+from shared.protocol import SIDES, Side
 
 PART, UPDATES = "matched", 200
 #: Seed of the noise that both sides are given.
@@ -33,9 +42,9 @@ _RUNS: dict[Side, tuple[Run, ...]] = {
     "reference": (Run("exact", "exact"), Run("literal", "literal")),
     "ajax": (Run("exact", "exact"), _CONTROL, Run("literal", "literal")),
 }
-EXACT: tuple[Arm, Arm] = (("reference", "exact"), ("ajax", "exact"))
+EXACT: Pair = (("reference", "exact"), ("ajax", "exact"))
 #: Pair -> what it shows.
-PAIRS: dict[tuple[Arm, Arm], str] = {
+PAIRS: dict[Pair, str] = {
     EXACT: "the port itself",
     (("reference", "literal"), ("ajax", "exact")): "the sides as they are (round 1)",
     (("reference", "literal"), ("ajax", "literal")): "the reference's form on both (pair R)",
@@ -133,7 +142,7 @@ def judge(
     recording: str = "",
 ) -> Finding:
     """The finding of what the sides answered; ``settings`` says what was changed."""
-    held = [arm for arm in ARMS if below(answers[arm[0]].arrays, arm[1])]
+    held = [cell for cell in CELLS if below(answers[cell[0]].arrays, cell[1])]
     runs = {(side, form): _doubles(below(answers[side].arrays, form)) for side, form in held}
     shaken = _doubles(below(answers["ajax"].arrays, _CONTROL.name))
     control = Control(runs["ajax", "exact"], shaken)
@@ -142,15 +151,16 @@ def judge(
         for pair in PAIRS
         if {*pair} <= runs.keys()
     }
-    whole = len(runs) == len(ARMS)
-    claims = [_same_inputs(answers), _agree(parting[EXACT], options, settings)]
+    whole = len(runs) == len(CELLS)
+    same = _same_inputs(answers)
+    claims = [same, _agree(parting[EXACT], options, settings)]
     if whole:
         claims += form_claims(runs, parting)
     return Finding(
         part=PART,
         title="Both sides on the same batches with the same noise",
         agreed=_agreed(options, settings),
-        denied=_denied(parting[EXACT], settings),
+        denied=_denied(parting[EXACT], settings) if same.holds else None,
         claims=claims,
         tables=[_pairs_table(parting), _metrics_table(parting)]
         + ([_levels_table(runs)] if whole else []),
@@ -231,12 +241,12 @@ def _denied(found: Sequence[Departure], settings: Sequence[str]) -> str | None:
     return f"departs first: {found[0].text}; changed: {', '.join(settings)}"
 
 
-def _pairs_table(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Table:
+def _pairs_table(parting: Partings) -> Table:
     rows = []
     for (one, two), found in parting.items():
         first = found[0].text if found else "none"
         shows = PAIRS[one, two]
-        rows.append((f"{_name(one)} / {_name(two)}", shows, first, str(len(found))))
+        rows.append((f"{cell_name(one)} / {cell_name(two)}", shows, first, str(len(found))))
     return Table(
         "For every pair of arms the metric that departs first, and how many depart.",
         ("pair", "shows", "departs first", "metrics"),
@@ -244,12 +254,8 @@ def _pairs_table(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Tabl
     )
 
 
-def _name(arm: Arm) -> str:
-    return f"{SIDE_LABEL[arm[0]]} {arm[1]}"
-
-
-def _metrics_table(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Table:
-    updates: dict[str, dict[tuple[Arm, Arm], int]] = {}
+def _metrics_table(parting: Partings) -> Table:
+    updates: dict[str, dict[Pair, int]] = {}
     for pair, found in parting.items():
         for each in found:
             updates.setdefault(each.metric, {})[pair] = each.update
@@ -260,7 +266,7 @@ def _metrics_table(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Ta
     return Table(
         "Update at which a metric departs first, by pair (-: it does not); metrics of no row do "
         "not depart in any.",
-        ("metric", *(f"{_name(one)} / {_name(two)}" for one, two in parting)),
+        ("metric", *(f"{cell_name(one)} / {cell_name(two)}" for one, two in parting)),
         [(name, *(str(updates[name].get(pair, "-")) for pair in parting)) for name in order],
     )
 
@@ -268,6 +274,6 @@ def _metrics_table(parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Ta
 def _levels_table(runs: Runs) -> Table:
     return Table(
         "Means over all updates.",
-        ("metric", *map(_name, ARMS)),
+        ("metric", *map(cell_name, CELLS)),
         [(name, *levels.values()) for name, levels in levels_of(runs).items()],
     )

@@ -1,16 +1,14 @@
 """Figure of part ``matched``: a few metrics over updates, and when the metrics of a pair depart."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from diagnose.departures import METRICS, Departure
+from diagnose.departures import METRICS
 from diagnose.figures import COLOUR, new_figure
-from diagnose.forms import Arm, Runs
-from shared.matched_case import Form
-from shared.protocol import SIDE_LABEL, Side
+from diagnose.form_claims import Partings, Runs, cell_name
+from shared.protocol import SIDE_LABEL, Form, Side
 
 #: Metric -> whether its axis is logarithmic.
 _SHOWN = {
@@ -25,7 +23,7 @@ _LINE: dict[Form, str] = {"literal": "-", "exact": "--"}
 _WIDTH: dict[Side, float] = {"reference": 3.5, "ajax": 1.0}
 
 
-def draw(runs: Runs, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> Figure:
+def draw(runs: Runs, parting: Partings) -> Figure:
     """Five metrics of every arm, and for every pair how many metrics have departed by an update."""
     figure = new_figure(11, 6)
     *panels, last = figure.subplots(2, 3).flat
@@ -52,13 +50,11 @@ def draw(runs: Runs, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]]) -> 
     return figure
 
 
-def _draw_partings(
-    panel: Any, parting: Mapping[tuple[Arm, Arm], Sequence[Departure]], updates: int
-) -> None:
+def _draw_partings(panel: Any, parting: Partings, updates: int) -> None:
     for (one, two), found in parting.items():
         at = np.sort([each.update for each in found])
         counts = [int((at <= update).sum()) for update in range(1, updates + 1)]
-        name = f"{_short(one)} / {_short(two)}"
+        name = f"{cell_name(one)} / {cell_name(two)}"
         panel.step(range(1, updates + 1), counts, where="post", lw=1, label=name)
     panel.set(
         title=f"metrics that have departed, of {len(METRICS)}",
@@ -68,7 +64,3 @@ def _draw_partings(
     )
     panel.legend(fontsize=6.5)
     panel.grid(alpha=0.25)
-
-
-def _short(arm: Arm) -> str:
-    return f"{SIDE_LABEL[arm[0]]} {arm[1]}"

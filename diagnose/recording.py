@@ -64,18 +64,12 @@ def obtain(sides: Sides, wanted: Wanted, directory: Path, file: Path | None = No
     """
     found = file if file is not None else _kept(wanted, directory)
     if found.exists():
-        print(f"matched: batches and parameters of {found.name}", flush=True)
+        print(f"recording: {found.name}", flush=True)
         return read(found, wanted)
     arrays = {name: np.asarray(getattr(wanted, name)) for name in ("seed", "tiny", "updates")}
     answer = sides.ask("reference", _PROBE, arrays, cached=True)
     write_arrays(found, {"about": as_text(wanted.identity), **answer.arrays})
     return read(found, wanted)
-
-
-def captured(wanted: Wanted, directory: Path, file: Path | None = None) -> Arrays:
-    """Logits of the two-hot heads in a recording that is there already; else nothing."""
-    found = file if file is not None else _kept(wanted, directory)
-    return read(found, wanted).logits if found.exists() else {}
 
 
 def _kept(wanted: Wanted, directory: Path) -> Path:

@@ -9,14 +9,15 @@ from time import monotonic
 
 from diagnose import encoder, expectation, matched
 from diagnose.findings import Finding
-from diagnose.recording import Wanted, captured
+from diagnose.recording import Wanted, obtain
 from diagnose.sides import Sides, find_pythons
 from shared.arrays import Arrays
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.matched_case import LOGITS_AT
-from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
+from shared.obtain import obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
 from shared.provenance import REPO
+from shared.variables import CHECKOUT_VARIABLE
 
 #: Below the repository; a directory for each part.
 DEFAULT_OUT = Path(".work") / "diagnose"
@@ -33,8 +34,9 @@ class Part:
 #: Name -> part, in the order in which an investigation goes.
 PARTS = {
     "expectation": Part(
-        "both forms of the two-hot expectation against float64, on both sides (about a minute)",
-        lambda sides, options: expectation.run(sides, _captured(options)),
+        "both forms of the two-hot expectation against float64, on both sides (about a minute;\n"
+        f"{'':15}two more the first time, to record the reference's first updates)",
+        lambda sides, options: expectation.run(sides, _captured(sides, options)),
     ),
     "encoder": Part(
         "initial encoders of many seeds; the reference's parameters in Ajax (about a minute)",
@@ -57,9 +59,11 @@ def _matched(options: argparse.Namespace) -> matched.Options:
     )
 
 
-def _captured(options: argparse.Namespace) -> Arrays:
-    wanted = Wanted(options.recorded_seed, tiny=False, updates=LOGITS_AT[-1] + 1)
-    return captured(wanted, options.out / matched.PART)
+def _captured(sides: Sides, options: argparse.Namespace) -> Arrays:
+    """Logits of the reference's own first updates; recorded once, for ``matched`` too."""
+    more = options.updates if matched.PART in (options.parts or PARTS) else 0
+    wanted = Wanted(options.recorded_seed, options.tiny, max(LOGITS_AT[-1] + 1, more))
+    return obtain(sides, wanted, options.out / matched.PART, options.batches).logits
 
 
 def main() -> int:
@@ -104,15 +108,22 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         help=f"encoder: seeds a side, at least {encoder.FEWEST_SEEDS} (400)",
     )
     parser.add_argument(
-        "--tiny", action="store_true", help="encoder, matched: tiny widths, to try it out"
+        "--tiny",
+        action="store_true",
+        help="tiny widths of encoder and of the recording, to try it out",
     )
     add_matched(parser)
     parser.add_argument(
         "--out", type=Path, default=REPO / DEFAULT_OUT, help=f"default: {DEFAULT_OUT}"
     )
-    parser.add_argument("--reference-python", type=Path, metavar="PYTHON")
     parser.add_argument(
-        "--ajax-python", type=Path, metavar="PYTHON", help="default: the pinned environments"
+        "--reference-python",
+        type=Path,
+        metavar="PYTHON",
+        help="default: the pinned environment, built if need be",
+    )
+    parser.add_argument(
+        "--ajax-python", type=Path, metavar="PYTHON", help="the same of the other side"
     )
     parser.add_argument(
         "--reference-checkout",
@@ -120,7 +131,12 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="DIR",
         help=f"default: ${CHECKOUT_VARIABLE}, else cloned once into .work/",
     )
-    parser.add_argument("--reference-remote", default=REFERENCE_REMOTE, metavar="URL")
+    parser.add_argument(
+        "--reference-remote",
+        default=REFERENCE_REMOTE,
+        metavar="URL",
+        help=f"where that clone comes from (default: {REFERENCE_REMOTE})",
+    )
     parser.add_argument(
         "--ajax-root", type=Path, metavar="DIR", help="ask DIR/src of an Ajax checkout"
     )
@@ -148,15 +164,15 @@ def add_matched(parser: argparse.ArgumentParser) -> None:
         "--batches",
         type=Path,
         metavar="FILE",
-        help="matched: recording of a reference run, made there if it does not exist (default: "
-        "one in OUT/matched/ that fits)",
+        help="expectation, matched: recording of a reference run, made there if it does not exist "
+        "(default: one in OUT/matched/ that fits)",
     )
     parser.add_argument(
         "--recorded-seed",
         type=int,
         default=0,
         metavar="S",
-        help="matched: seed of the run that is recorded (0)",
+        help="expectation, matched: seed of the run that is recorded (0)",
     )
 
 
@@ -165,6 +181,8 @@ def check(options: argparse.Namespace) -> None:
     for name in options.parts:
         if name not in PARTS:
             raise UserError(f"no part is called {name!r}; choose from {', '.join(PARTS)}")
+    if options.change and matched.PART not in (options.parts or PARTS):
+        raise UserError("--change is for the part matched; name it too, or leave the option out")
     encoder.check_seeds(options.seeds, tiny=options.tiny)
     matched.check(_matched(options))
     if options.out.exists() and not options.out.is_dir():

@@ -21,9 +21,9 @@ from shared.files import read_json_object
 from shared.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
 from shared.provenance import REPO
+from shared.variables import XLA_FLAGS_VARIABLE, child_environment
 
 _MODULE: dict[Side, str] = {"reference": "ref_side.probe", "ajax": "ajax_side.probe"}
-_FLAGS: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}
 _POLL_SECONDS, _STOP_SECONDS = 0.1, 5.0
 
 
@@ -151,20 +151,21 @@ class Sides:
 
 
 def _environment(side: Side, python: Path, *, cached: bool) -> dict[str, str]:
-    common = {
-        **os.environ,
+    own = {
         "PYTHONPATH": str(REPO),
         "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": os.environ.get(_FLAGS[side], ""),
+        "XLA_FLAGS": os.environ.get(XLA_FLAGS_VARIABLE[side], ""),
         # Ajax would keep its programs in a directory of its own.
         "AJAX_NO_COMPILE_CACHE": "1",
     }
     if cached and (directory := _cache(python)) is not None:
-        return common | cache_variables(directory)
-    # Compiled afresh: what the compiler does is what is asked.
-    return common | {"JAX_ENABLE_COMPILATION_CACHE": "0"}
+        own |= cache_variables(directory)
+    else:
+        # Compiled afresh: what the compiler does is what is asked.
+        own["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+    return child_environment(own, os.environ)
 
 
 def _cache(python: Path) -> Path | None:

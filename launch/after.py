@@ -1,9 +1,10 @@
 """What follows a round's processes: comparisons, and the scan of what is kept. Nothing is run."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from launch.finished import has_finished_side
 from launch.places import Places
 from shared import layout
 from shared.layout import RunLayout
@@ -29,8 +30,9 @@ class Comparison(Command):
     sides: tuple[tuple[Side, Path], ...]
     #: Whether both sides are the round's own; the others are run when all they need is there.
     own: bool
-    #: The seeds whose processes must have finished; evaluations of any seed are enough without.
-    seeds: tuple[int, ...] = ()
+    #: Directory -> the round whose processes must have finished there, on the sides in ``sides``;
+    #: evaluations of any seed are enough elsewhere.
+    rounds: Mapping[Path, Round] = field(default_factory=dict)
     #: What else a user can do who has not all that it needs.
     hint: str = ""
 
@@ -39,12 +41,14 @@ class Comparison(Command):
         return tuple((side, root) for side, root in self.sides if not self._has(root, side))
 
     def _has(self, root: Path, side: Side) -> bool:
-        return has_finished(root, side, self.seeds) if self.seeds else has_side(root, side)
+        if root in self.rounds:
+            return has_finished_side(self.rounds[root], side, RunLayout(root))
+        return has_side(root, side)
 
     @property
     def lacking(self) -> str:
         """What a side lacks, in words that take its name."""
-        return "finished {}" if self.seeds else "{} evaluations"
+        return "finished {}" if self.rounds else "{} evaluations"
 
 
 def has_side(root: Path, side: Side) -> bool:
@@ -52,13 +56,6 @@ def has_side(root: Path, side: Side) -> bool:
     run = RunLayout(root)
     paths = [run.seed_dir(side, seed) / layout.EVALUATIONS for seed in run.seeds(side)]
     return any(path.is_file() for path in paths)
-
-
-def has_finished(root: Path, side: Side, seeds: tuple[int, ...]) -> bool:
-    """Whether every process of ``side`` in ``root`` has ended with 0."""
-    names = map(layout.reference_name, seeds) if side == "reference" else [layout.AJAX_NAME]
-    codes = [RunLayout(root).done(name) for name in names]
-    return all(code.is_file() and code.read_text().strip() == "0" for code in codes)
 
 
 def comparisons(chosen: Round, places: Places, *, other_seeds: bool) -> tuple[Comparison, ...]:
@@ -102,12 +99,16 @@ def _series(chosen: Round, places: Places, options: list[str]) -> Iterator[Compa
     for series, parts in SERIES.items():
         if chosen.name in parts and places.out.name == chosen.part:
             root = places.out.parent
+            rounds = {
+                root / ROUNDS[name].part: replace(ROUNDS[name], seeds=chosen.seeds)
+                for name in parts
+            }
             yield _comparison(
                 f"round {series}",
                 places,
                 ["--round", series, "--root", str(root), *options],
-                tuple((side, root / ROUNDS[name].part) for name in parts for side in SIDES),
-                seeds=chosen.seeds,
+                tuple((side, place) for place in rounds for side in SIDES),
+                rounds=rounds,
             )
 
 
@@ -124,11 +125,11 @@ def _comparison(
     sides: tuple[tuple[Side, Path], ...],
     *,
     own: bool = False,
-    seeds: tuple[int, ...] = (),
+    rounds: Mapping[Path, Round] | None = None,
     hint: str = "",
 ) -> Comparison:
     argv = (str(places.analysis_python), "-m", "analysis.compare", *options)
-    return Comparison(name, argv, _environment(places), sides, own, seeds, hint)
+    return Comparison(name, argv, _environment(places), sides, own, rounds or {}, hint)
 
 
 def _environment(places: Places) -> dict[str, str]:

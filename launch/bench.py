@@ -18,7 +18,7 @@ from launch.measure import Effort, measure
 from launch.measured import DIRECTORY, Bench, save
 from launch.options import Options, ajax_source, usable_cores
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Plan, plan_round
+from launch.plan import Plan, plan_round
 from launch.programs import SideCache
 from launch.round import places as round_places
 from launch.settings import SETTINGS, compare_settings
@@ -26,6 +26,7 @@ from shared.errors import UserError, run_command
 from shared.obtain import obtain_checkout
 from shared.protocol import ROUNDS, SIDES
 from shared.provenance import REPO
+from shared.variables import XLA_FLAGS_VARIABLE
 
 #: A busy machine is slower than it is: above this load a note is printed.
 BUSY = 0.5

@@ -16,7 +16,7 @@ from launch.plan import Job
 from launch.progress import duration
 from launch.state import RoundState
 from launch.supervise import Outcome
-from launch.table import fit, round_lines
+from launch.table import fit, table_lines
 
 #: Seconds between two drawings.
 DRAW_EVERY_S = 1.0
@@ -46,11 +46,11 @@ class Screen:
         #: Lengths of the lines that stand there.
         self._drawn: list[int] = []
 
-    def draw(self, state: RoundState) -> None:
-        """Show ``state`` in the place of what was shown before."""
+    def draw(self, *states: RoundState) -> None:
+        """Show ``states`` in the place of what was shown before."""
         width, height = shutil.get_terminal_size()
         # The last column stays free: some terminals break a line that fills it.
-        lines = fit(round_lines(state, width - 1, notes=self._notes), height - 1)
+        lines = fit(table_lines(states, width - 1, notes=self._notes), height - 1)
         shown = "".join(f"{each.drawn(width - 1, colour=self._colour)}\n" for each in lines)
         self._write(self._back(width) + shown)
         self._drawn = [min(len(each.text), width - 1) for each in lines]

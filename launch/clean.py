@@ -2,17 +2,16 @@
 
 import argparse
 import os
-import re
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from launch.environments import locate
-from launch.lock import inspect
+from launch.lock import inspect, is_alive
 from launch.packages import ENVIRONMENTS
+from launch.usage import command_lines, mentions
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.layout import LAUNCH_INFO
 from shared.obtain import DEFAULT_CHECKOUT
@@ -23,8 +22,6 @@ WORK = REPO / ".work"
 FOLDERS = ("env", "cache", "cache/jax")
 #: A directory is renamed before it is removed: one that is half gone must not pass for whole.
 DOOMED = ".removing-"
-#: Variable of a process that compiles or has compiled into a cache directory.
-CACHE_VARIABLE = b"JAX_COMPILATION_CACHE_DIR="
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def describe(work: Path, name: str, lines: Sequence[tuple[int, str]]) -> Item:
     path = work / name
     size, newest = measure(path)
     user = next((f"process {pid}" for pid, line in lines if mentions(line, path)), None)
-    if user is None and (launcher := inspect(path)) is not None and launcher.runs:
+    if user is None and _has_launcher(path):
         user = "its launcher"  # between two processes, or on a machine that shares the directory
     return Item(name, path, kind(path, name), size, max(0.0, time.time() - newest), user)
 
@@ -103,7 +100,22 @@ def kind(path: Path, name: str) -> str:
         return "compiled programs" if name.startswith("cache/jax/") else "cache"
     if path == DEFAULT_CHECKOUT:
         return "reference checkout"
-    return "run" if (path / LAUNCH_INFO).exists() else ("file" if path.is_file() else "directory")
+    if any((each / LAUNCH_INFO).exists() for each in _runs_at(path)):
+        return "run"
+    return "file" if path.is_file() else "directory"
+
+
+def _runs_at(path: Path) -> list[Path]:
+    """Where a run may lie: in ``path``, or, as the parts of round 4 do, one level below."""
+    below = path.iterdir() if path.is_dir() else ()
+    return [path, *(each for each in below if each.is_dir())]
+
+
+def _has_launcher(path: Path) -> bool:
+    """Whether a launcher works for it, or has ended a part of it and is about to begin the next."""
+    itself, *parts = _runs_at(path)
+    launchers = map(inspect, (itself, *parts))
+    return any(each is not None and each.runs for each in launchers) or any(map(is_alive, parts))
 
 
 def _environment(path: Path) -> str:
@@ -135,36 +147,6 @@ def measure(path: Path) -> tuple[int, float]:
         size += stat.st_blocks * 512 if stat.st_nlink == 1 else 0
         newest = max(newest, stat.st_mtime)
     return size or path.lstat().st_blocks * 512, newest
-
-
-def command_lines() -> list[tuple[int, str]]:
-    """Process id and command line of every other process that can be seen.
-
-    Where there is a ``/proc``, its working directory and its compilation cache follow.
-    """
-    done = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=False
-    )
-    found = []
-    for line in done.stdout.splitlines():
-        pid, _, arguments = line.strip().partition(" ")
-        if pid.isdigit() and int(pid) not in (os.getpid(), os.getppid()):
-            found.append((int(pid), f"{arguments} {_whereabouts(Path('/proc') / pid)}"))
-    return found
-
-
-def _whereabouts(process: Path) -> str:
-    try:
-        variables = (process / "environ").read_bytes().split(b"\0")
-        cache = b" ".join(each for each in variables if each.startswith(CACHE_VARIABLE))
-        return f"{(process / 'cwd').readlink()} {os.fsdecode(cache)}"
-    except OSError:
-        return ""  # another user's, gone, or a system without
-
-
-def mentions(line: str, path: Path) -> bool:
-    """Whether a command line has ``path``, or something below it, as a word or a part of one."""
-    return re.search(rf"(?<![\w/]){re.escape(str(path))}(?![\w.-])", line) is not None
 
 
 def refuse_in_use(item: Item) -> None:

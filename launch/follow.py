@@ -4,12 +4,20 @@ import os
 
 from launch.after import Command
 from launch.describe import later, shown
-from launch.plan import Plan, child_environment
+from launch.plan import Plan
 from launch.processes import describe_exit
 from launch.signals import StopSignals
 from launch.supervise import run_foreground
 from launch.tell import say
+from shared.errors import EXIT_NO
 from shared.provenance import REPO
+from shared.variables import child_environment
+
+#: What the scan means by exit status 1, and what to do.
+FOUND = (
+    "each line above names a file and what in it tells of this machine or its user; take that out "
+    "before the files are passed on"
+)
 
 
 def follow(plan: Plan, signals: StopSignals) -> list[str]:
@@ -31,11 +39,14 @@ def follow(plan: Plan, signals: StopSignals) -> list[str]:
             say(f"{comparison.name}: not counted, {lacking}")
         else:
             faults += found
-    return faults + _foreground(plan.scan, signals)
+    return faults + _foreground(plan.scan, signals, found=FOUND)
 
 
-def _foreground(command: Command, signals: StopSignals) -> list[str]:
-    """Run one command on this terminal, unless the user has had enough; a line if it failed."""
+def _foreground(command: Command, signals: StopSignals, *, found: str = "") -> list[str]:
+    """Run one command on this terminal, unless the user has had enough; a line if it failed.
+
+    ``found`` explains exit status 1.
+    """
     if signals.count:
         return []
     say(f"{command.name}:")
@@ -44,4 +55,5 @@ def _foreground(command: Command, signals: StopSignals) -> list[str]:
         code = run_foreground(command.argv, environment, REPO, signals)
     except OSError as error:
         return [f"{command.name}: could not be started ({error.strerror})"]
-    return [f"{command.name}: {describe_exit(code)}"] if code else []
+    why = f"; {found}" if found and code == EXIT_NO else ""
+    return [f"{command.name}: {describe_exit(code)}{why}"] if code else []

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Plan
+from launch.plan import Plan
 from launch.preflight import PythonFacts
 from launch.registration import is_governed
 from shared.errors import UserError
@@ -17,6 +17,7 @@ from shared.preregistration import KEY as REGISTRATION
 from shared.preregistration import registration_line
 from shared.protocol import REFERENCE_COMMIT, Side
 from shared.provenance import REPO, git, git_state, system
+from shared.variables import XLA_FLAGS_VARIABLE
 
 
 def launch_fields(

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Job, plan_round
+from launch.plan import Job, plan_round
 from launch.probe import Probe, ProbeCommand
 from launch.programs import SideCache
 from shared.protocol import ROUNDS, SIDES, Side
+from shared.variables import XLA_FLAGS_VARIABLE
 
 #: Rounds 1 and 2 have the sizes that Ajax's probe is compiled for.
 ROUND = "1"
@@ -33,7 +34,7 @@ class Lab:
     """Starts probes exactly as a round starts its processes: same command line variables.
 
     ``scratch`` holds everything that they write; a program that one has compiled is found in the
-    cache there by the next one with the same flags.
+    cache there by the next one with the same flags. The log of one that fails is kept beside it.
     """
 
     places: Places
@@ -72,6 +73,7 @@ class Lab:
             cwd=job.cwd,
             env={**job.env, **variant.env},
             log=self.scratch / f"{name}.log",
+            kept_log=self.scratch.with_name(f"failed-{name}.log"),
             cpus=variant.cpus,
         )
 

@@ -40,6 +40,11 @@ class Launcher:
         return self.fate is Fate.RUNS
 
     @property
+    def broken(self) -> bool:
+        """Whether it went away before it came to its end."""
+        return self.exit_code is None and self.fate in (Fate.GONE, Fate.REBOOTED)
+
+    @property
     def age_s(self) -> float | None:
         """Seconds since it was started, at least 0 whatever the clock did since."""
         return None if self.since is None else max(0.0, time.time() - self.since)
@@ -122,11 +127,8 @@ def inspect(out: Path) -> Launcher | None:
 
 def read_launcher(out: Path) -> Launcher | None:
     """What ``launcher.json`` says, and whether the process that it names still runs."""
-    try:
-        row = json.loads(RunLayout(out).launcher.read_bytes())
-    except (OSError, ValueError):
-        return None
-    identity = Identity.from_json(row) if isinstance(row, dict) else None
+    row = _read(out)
+    identity = Identity.from_json(row)
     if identity is None:
         return None
     code, since = row.get("exit_code"), row.get("since")
@@ -135,10 +137,25 @@ def read_launcher(out: Path) -> Launcher | None:
     return Launcher(fate, identity.pid, since if isinstance(since, int | float) else None, ended)
 
 
+def is_alive(out: Path) -> bool:
+    """Whether the process of the last launcher still runs: it may have gone on to another part."""
+    identity = Identity.from_json(_read(out))
+    return identity is not None and identity.fate(out) is Fate.RUNS
+
+
+def _read(out: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(RunLayout(out).launcher.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
 def refusal(out: Path, launcher: Launcher | None) -> str:
     """One line: who has the directory, and what to do."""
-    who = f"pid {launcher.pid}" if launcher is not None and launcher.runs else "another launcher"
-    stop = f"stop it (kill {launcher.pid})" if who.startswith("pid") and launcher else "stop it"
+    pid = launcher.pid if launcher is not None and launcher.runs else None
+    who = "another launcher, whose pid is not on record," if pid is None else f"pid {pid}"
+    stop = "stop it" if pid is None else f"stop it (kill {pid})"
     return (
         f"{out}: {who} is running this round; watch it with nox -s status -- --root {out}, "
         f"{stop}, or name another directory with --out"

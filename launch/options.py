@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from launch.plan import XLA_FLAGS_VARIABLE
 from launch.progress import LINE_EVERY_S
 from shared.errors import UserError
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT
+from shared.obtain import DEFAULT_CHECKOUT
 from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SERIES, SIDES, Round
 from shared.provenance import ELSEWHERE, REPO, Roots
+from shared.variables import AJAX_VARIABLE, CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
-AJAX_VARIABLE = "AJAX_SRC"
 #: With which a session of the noxfile says its name, and which option each session gives itself.
 SESSION_VARIABLE = "COMPARISON_SESSION"
 GIVEN = {"smoke": "--smoke", **{f"round-{each.number}": "--round" for each in ROUNDS.values()}}
@@ -159,8 +158,9 @@ def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
         texts[GIVEN[session]] = argparse.SUPPRESS
     # A session that does not name its round in its own name has a default for it.
     required = session is None
+    rounds = [*ROUNDS, *SERIES]
     group.add_argument(
-        "--round", choices=[*ROUNDS, *SERIES], required=required, help=texts["--round"]
+        "--round", choices=rounds, required=required, help=texts["--round"], action=_Once
     )
     group.add_argument("--smoke", action="store_true", help=texts["--smoke"])
     group.add_argument(
@@ -201,6 +201,10 @@ def _add_where(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_how(group: "argparse._ArgumentGroup") -> None:
+    first = "".join(
+        f" (of all parts of round {name} in <out>/{ROUNDS[parts[0]].part}/launch.log)"
+        for name, parts in SERIES.items()
+    )
     group.add_argument(
         "--jobs",
         type=int,
@@ -217,7 +221,8 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--detach",
         action="store_true",
-        help="go on in the background, output in <out>/launch.log; watch with nox -s status",
+        help="go on in the background, output in <out>/launch.log"
+        f"{first}; watch with nox -s status -- --root <out>",
     )
     group.add_argument("--no-compare", action="store_true", help="leave the comparison out")
     group.add_argument(
@@ -226,6 +231,26 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         help="compile every program anew; otherwise .work/cache/jax keeps them",
     )
     group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+
+
+class _Once(argparse.Action):
+    """An option that is not given twice: which one is meant would be a guess."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        if hasattr(namespace, self.dest):
+            option = self.option_strings[0]
+            name, there = parser.prog.removesuffix(" --"), getattr(namespace, self.dest)
+            raise UserError(
+                f"{option} {values}: {name} has {option} {there} already; name one "
+                "(nox -l lists the session of each)"
+            )
+        setattr(namespace, self.dest, values)
 
 
 def _absolute(text: str) -> Path:

@@ -32,6 +32,11 @@ class Places:
         """The ``src`` directory that Ajax is imported from; ``None`` for the release."""
         return self.ajax_root / "src" if self.ajax_root is not None else self.ajax_src
 
+    @property
+    def code(self) -> tuple[Path, ...]:
+        """The checkouts whose code runs: nothing is written there."""
+        return tuple(place for place in (self.checkout, self.ajax_source) if place is not None)
+
     def python(self, side: Side) -> Path:
         """The Python that runs ``side``."""
         return self.reference_python if side == "reference" else self.ajax_python

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.after import Command, Comparison, comparisons, scan
+from launch.finished import expected_files
 from launch.places import Places
 from launch.programs import SideCache, cache_environment, program_marker
 from shared import layout
 from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SIDES, Round, Side, updates
-
-#: Variable with which a user sets one side's XLA flags (protocol section 1).
-XLA_FLAGS_VARIABLE: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}
+from shared.variables import AJAX_VARIABLE
 
 
 @dataclass(frozen=True)
 class Job:
-    """One process of a round. ``env`` is added to what :func:`child_environment` keeps.
+    """One process of a round. ``env`` is added to what ``child_environment`` keeps.
 
     ``directory`` and ``expected_files`` are what it must leave behind; ``expected_s`` is roughly
     how many seconds it takes, from which only the order of the processes follows. ``program`` is
@@ -51,21 +50,6 @@ class Plan:
     scan: Command
     departures: tuple[str, ...]
     compile_cache: bool = False
-
-
-#: Inherited variables that could change what a process computes, as a user's JAX_ENABLE_X64 or
-#: PYTHONOPTIMIZE would, by prefix. The plan sets what it needs of them.
-DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON")
-#: Variables that the launcher has read already: their values are in the plan.
-READ_BY_LAUNCHER = ("DREAMERV3_REF", "AJAX_SRC", *XLA_FLAGS_VARIABLE.values())
-
-_PER_SEED = (layout.EVALUATIONS, layout.RECORDS)
-_REFERENCE_FILES = (
-    *(layout.REFERENCE_CONFIG, layout.REFERENCE_ARGUMENTS, layout.TIMING, layout.PROGRESS),
-    *_PER_SEED,
-    layout.EPISODES,
-)
-_AJAX_FILES = (layout.AJAX_CONFIG, layout.TIMING, layout.PROGRESS, layout.AJAX_FINAL)
 
 
 @dataclass(frozen=True)
@@ -147,16 +131,6 @@ def departures(chosen: Round) -> tuple[str, ...]:
     return tuple(found)
 
 
-def child_environment(job: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process: what the user's shell has, cleaned, and the plan's own."""
-    kept = {
-        name: value
-        for name, value in inherited.items()
-        if not name.startswith(DROPPED_PREFIXES) and name not in READ_BY_LAUNCHER
-    }
-    return kept | dict(job)
-
-
 def _words(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
@@ -188,9 +162,8 @@ def _seconds(chosen: Round, side: Side, seeds: int) -> float:
 def _reference_job(
     chosen: Round, places: Places, seed: int, xla_flags: str, cache: SideCache | None
 ) -> Job:
-    directory = RunLayout(places.out).reference_dir(seed)
+    run = RunLayout(places.out)
     arm = chosen.arm("reference")
-    files = [*_REFERENCE_FILES, *([layout.PATCH] if arm.patched else [])]
     return Job(
         name=layout.reference_name(seed),
         side="reference",
@@ -202,8 +175,8 @@ def _reference_job(
         ),
         cwd=places.checkout,
         env={**_environment(places, xla_flags), **cache_environment(cache, "reference")},
-        directory=directory,
-        expected_files=tuple(directory / name for name in files),
+        directory=run.reference_dir(seed),
+        expected_files=expected_files(chosen, "reference", (seed,), run),
         expected_s=_seconds(chosen, "reference", 1),
         program=program_marker(cache, "reference", chosen, xla_flags),
     )
@@ -212,15 +185,13 @@ def _reference_job(
 def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | None) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
-    files = [*_AJAX_FILES, *([layout.PATCH] if arm.patched else [])]
-    per_seed = [run.ajax_seed_dir(seed) / name for seed in chosen.seeds for name in _PER_SEED]
     # A smoke mostly compiles: it does without what keeps the program out of the cache.
     more = ["--no-callbacks"] if chosen.tiny else []
     if places.ajax_root is not None:
         more += ["--ajax-root", str(places.ajax_root)]
     env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
     if places.ajax_root is None and places.ajax_src is not None:
-        env["AJAX_SRC"] = str(places.ajax_src)
+        env[AJAX_VARIABLE] = str(places.ajax_src)
     return Job(
         name=layout.AJAX_NAME,
         side="ajax",
@@ -234,7 +205,7 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         cwd=places.out,
         env=env,
         directory=run.ajax_dir,
-        expected_files=(*(run.ajax_dir / name for name in files), *per_seed),
+        expected_files=expected_files(chosen, "ajax", chosen.seeds, run),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
         program=program_marker(cache, "ajax", chosen, xla_flags),
     )

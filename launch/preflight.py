@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from launch.plan import Plan
@@ -46,8 +47,12 @@ class PythonFacts:
         return f"{self.version}, jax {self.jax}"
 
 
+@cache
 def inspect_python(python: Path, side: Side) -> PythonFacts:
-    """Run one side's interpreter and ask it what it is. Raises ``UserError`` where it is unfit."""
+    """Run one side's interpreter and ask it what it is. Raises ``UserError`` where it is unfit.
+
+    It is asked once; who records the answer calls ``cache_clear()`` before.
+    """
     remedy = f"name another one with --{side}-python, or leave that out"
     try:
         done = subprocess.run(

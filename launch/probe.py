@@ -12,21 +12,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from launch.plan import child_environment
+from launch.describe import shown
+from launch.processes import describe_exit
 from shared.errors import UserError
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import Side
+from shared.variables import child_environment
 
 
 @dataclass(frozen=True)
 class ProbeCommand:
-    """How a probe is started; ``cpus`` are the cores it may use, ``None`` for all."""
+    """How a probe is started; ``cpus`` are the cores it may use, ``None`` for all.
+
+    The ``log`` of one that fails is moved to ``kept_log``.
+    """
 
     side: Side
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
     log: Path
+    kept_log: Path
     cpus: frozenset[int] | None = None
 
 
@@ -54,7 +60,7 @@ class Probe:
     """One probe process. It is killed when the ``with`` block ends, however that happens."""
 
     def __init__(self, command: ProbeCommand, inherited: Mapping[str, str]) -> None:
-        self.side, self._log = command.side, command.log
+        self.side, self._log, self._kept_log = command.side, command.log, command.kept_log
         command.log.parent.mkdir(parents=True, exist_ok=True)
         self._begun = time.monotonic()
         with command.log.open("ab") as log, allowed_cpus(command.cpus):
@@ -89,10 +95,10 @@ class Probe:
         line = stdout.readline()
         if not line:
             code = self._process.wait()
-            raise UserError(
-                f"the {self.side} probe ended with status {code}; its log ends:\n"
-                f"{last_lines(self._log)}"
-            )
+            ended = describe_exit(128 - code if code < 0 else code)
+            said = last_line(self._log)
+            log = shown(self._log.replace(self._kept_log))
+            raise UserError(f"the {self.side} probe failed: {ended}, {said}; see its log, {log}")
         reply = json.loads(line)
         return Block(**{**reply, "marks": tuple(reply["marks"])})
 
@@ -156,7 +162,7 @@ def ticks_by(marks: Sequence[float], moment: float) -> float:
     return index - 1 + (moment - before) / (after - before)
 
 
-def last_lines(path: Path, count: int = 12) -> str:
-    """The end of a log, indented."""
-    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    return "\n".join(f"  {line}" for line in lines[-count:])
+def last_line(path: Path) -> str:
+    """The last line of a log that says something."""
+    lines = path.read_text(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "nothing in its log")

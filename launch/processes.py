@@ -45,20 +45,6 @@ def last_error(log: Path) -> str | None:
     return lines[-1] if lines and lines[-1].startswith("error: ") else None
 
 
-def missing_files(job: Job, out: Path) -> tuple[str, ...]:
-    """The files that ``job`` should have left and has not, relative to ``out``."""
-    absent = (path for path in job.expected_files if not path.exists())
-    return tuple(path.relative_to(out).as_posix() for path in absent)
-
-
-def read_done(job: Job, run: RunLayout) -> int | None:
-    """The exit code on record; ``None`` without one, and where the file holds no number."""
-    try:
-        return int(run.done(job.name).read_text())
-    except (OSError, ValueError):
-        return None
-
-
 def record_process(job: Job, pid: int, run: RunLayout) -> None:
     """Write ``<name>.json``: which process ``pid`` is, and its command. May raise ``OSError``."""
     named = {"reference_checkout": job.cwd} if job.side == "reference" else {}

@@ -5,7 +5,7 @@ from pathlib import Path
 from launch.plan import Plan
 from shared.errors import UserError
 from shared.preregistration import DIRECTORY
-from shared.provenance import git
+from shared.provenance import NoCheckoutError, git
 
 
 def is_governed(plan: Plan) -> bool:
@@ -24,11 +24,13 @@ def check_registered(plan: Plan, directory: Path = DIRECTORY) -> None:
     try:
         known = git(directory, "log", "--format=%H", "-1", "--", path.name).strip()
         changed = git(directory, "status", "--porcelain", "--", path.name).strip()
-    except UserError:
+    except NoCheckoutError:
         raise UserError(
             f"{place}: this is no git checkout, so that nothing shows that it came before the "
             "runs; start the round from a clone of the project"
         ) from None
+    except UserError as error:
+        raise UserError(f"{place}: whether it is committed is not known: {error}") from None
     if changed or not known:
         raise UserError(
             f"{place}: is not committed as it is; commit it before the first run of round "

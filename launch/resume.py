@@ -14,14 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launch.describe import shown
+from launch.finished import has_finished
 from launch.identity import Fate, Identity, start_of
-from launch.plan import XLA_FLAGS_VARIABLE, Job, Plan
-from launch.processes import missing_files, read_done, read_process
+from launch.plan import Job, Plan
+from launch.processes import read_process
 from launch.supervise import GRACE_S, POLL_S
 from shared.errors import UserError
 from shared.launch_info import PROJECT, Launch, read_launches
 from shared.layout import RunLayout
 from shared.protocol import SIDES, Side
+from shared.variables import XLA_FLAGS_VARIABLE
 
 ANEW = "start anew with --out DIR"
 
@@ -29,14 +31,9 @@ ANEW = "start anew with --out DIR"
 def remaining(plan: Plan) -> Plan:
     """``plan`` without the processes that have finished, and without sides that have none left."""
     run = RunLayout(plan.out)
-    jobs = tuple(job for job in plan.jobs if not has_finished(job, run))
+    jobs = tuple(job for job in plan.jobs if not has_finished(job.name, job.expected_files, run))
     sides = tuple(side for side in SIDES if any(job.side == side for job in jobs))
     return replace(plan, jobs=jobs, sides=sides)
-
-
-def has_finished(job: Job, run: RunLayout) -> bool:
-    """Whether ``job`` need not run: it ended with 0, and its files are there."""
-    return read_done(job, run) == 0 and not missing_files(job, run.root)
 
 
 # --- is it the same round? ------------------------------------------------------------------

@@ -19,14 +19,13 @@ from launch.info import collect_revisions, launch_fields
 from launch.lock import RoundLock, inspect, read_launcher, refusal
 from launch.options import Options
 from launch.places import Places
-from launch.plan import XLA_FLAGS_VARIABLE, Plan, plan_round
+from launch.plan import Plan, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
 from launch.progress import PlainLines
 from launch.registration import check_registered
 from launch.resume import (
     check_same_sides,
     find_orphans,
-    has_finished,
     remaining,
     set_aside,
     stop_orphans,
@@ -39,9 +38,10 @@ from launch.tell import announce, announce_detached, foreseen, say
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, named_checkout, obtain_checkout
+from shared.obtain import DEFAULT_CHECKOUT, check_named, named_checkout, obtain_checkout
 from shared.protocol import SIDES, Side
 from shared.provenance import REPO
+from shared.variables import XLA_FLAGS_VARIABLE
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def main() -> int:
         for options in asked_for:  # what cannot be started at all is said before hours are spent
             check_start(make_plan(options, places(options)))
     for number, options in enumerate(asked_for):
-        began = start(options, detached=number > 0 and options.detach)
+        part = None if len(asked_for) == 1 else number
+        began = start(options, part)
         if began is None:
             break
         status = max(status, began)
@@ -72,24 +73,16 @@ def main() -> int:
     return status
 
 
-def start(options: Options, *, detached: bool) -> int | None:
+def start(options: Options, part: int | None) -> int | None:
     """Run one round; its exit status, ``None`` where a detached launcher goes on with it.
 
-    ``detached`` says that this launcher has left the terminal already.
+    ``part`` numbers the parts of a series from 0: to detach is for the first of them.
     """
     found = places(options)
     draft = make_plan(options, found)
     limit = options.jobs or asked.usable_cores()
     if options.dry_run:
-        print(describe_plan(draft, limit), end="")
-        bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
-        print("", *describe_estimate(draft, limit, bench), sep="\n")
-        try:
-            check_start(draft)
-            named_checkout(options.reference_checkout)
-            print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
-        except UserError as error:
-            print(f"\nnot possible as things are: {error}")
+        dry_run(options, draft, found, limit)
         return 0
     check_start(draft)
     prepared = prepare(options, draft, limit)
@@ -103,10 +96,10 @@ def start(options: Options, *, detached: bool) -> int | None:
     with RoundLock(draft.out) as lock:
         if (
             options.detach
-            and not detached
+            and not part
             and (pid := detach(RunLayout(draft.out).launch_log, lock.record))
         ):
-            announce_detached(draft, pid)
+            announce_detached(draft, pid, first=part == 0)
             return None
         status = EXIT_BAD_INPUT
         try:
@@ -116,6 +109,24 @@ def start(options: Options, *, detached: bool) -> int | None:
             with suppress(UserError):
                 lock.record(status)
     return status
+
+
+def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
+    """Print the plan, how long what is left of it takes, and what stands in its way."""
+    left = remaining(draft)
+    print(describe_plan(draft, limit), end="")
+    bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
+    if left.jobs:
+        part = [f"left to run: {' '.join(job.name for job in left.jobs)}"]
+        lines = describe_estimate(left, limit, bench)
+        print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
+    try:
+        check_start(draft)
+        check_room(found.out, len(left.jobs), found.code)
+        check_named(options.reference_checkout)
+        print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
+    except UserError as error:
+        print(f"\nnot possible as things are: {error}")
 
 
 def check_start(draft: Plan) -> None:
@@ -134,8 +145,7 @@ def places(options: Options) -> Places:
     """Where the parts are or will be; nothing is cloned or built."""
     chosen = asked.chosen_round(options)
     named = f"{'smoke-' if chosen.tiny else ''}{chosen.directory}"
-    variable = os.environ.get(CHECKOUT_VARIABLE)
-    checkout = options.reference_checkout or (Path(variable) if variable else DEFAULT_CHECKOUT)
+    checkout = named_checkout(options.reference_checkout) or DEFAULT_CHECKOUT
     if options.against is not None and not options.against.is_dir():
         raise UserError(f"--against {options.against}: no such directory; name round 1's")
     return Places(
@@ -176,16 +186,17 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     Raises ``UserError``, with nothing written below the output directory.
     """
     found = places(options)
-    code = [place for place in (found.checkout, found.ajax_source) if place is not None]
     left = remaining(draft)
-    check_room(found.out, len(left.jobs), code)
+    check_room(found.out, len(left.jobs), found.code)
     if "reference" in left.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
     for name in (*left.sides, *(["analysis"] if draft.comparisons else [])):
         if getattr(options, f"{name}_python", None) is None:
             ensure(name)
-    # As before, but for an environment that could not be located then.
+    # As before, but for an environment that could not be located then; an earlier part of a series
+    # may have looked at it hours ago.
     found = places(options)
+    inspect_python.cache_clear()
     facts = {side: inspect_python(found.python(side), side) for side in left.sides}
     released = "ajax" in left.sides and found.ajax_source is None
     release = verified_release(facts["ajax"]) if released else None
@@ -257,7 +268,7 @@ def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals
         say(f"FAILED {fault}")
     if result.not_started:
         say(f"never started: {', '.join(job.name for job in result.not_started)}")
-    done = sum(has_finished(job, layout) for job in plan.jobs)
+    done = len(plan.jobs) - len(remaining(plan).jobs)
     say(f"{done} of {processes(plan)} finished; output: {shown(plan.out)}")
     if signals.first is not None:
         return 128 + signals.first

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from launch.finished import missing_files, read_done
 from launch.identity import Fate
 from launch.lock import Launcher
 from launch.plan import Job
-from launch.processes import missing_files, problem, read_done, read_process
+from launch.processes import problem, read_process
 from launch.progress import Snapshot, snapshot
 from shared.layout import RunLayout
 from shared.protocol import Round, updates
@@ -111,9 +112,9 @@ def round_state(
 def process_state(job: Job, run: RunLayout, total_rows: int, *, launched: bool) -> ProcessState:
     """The state of one process; ``launched`` says that a launcher works for the directory."""
     seen = snapshot(job, run, total_rows)
-    code = read_done(job, run)
+    code = read_done(job.name, run)
     if code is not None:
-        missing = missing_files(job, run.root)
+        missing = missing_files(job.expected_files, run.root)
         if code == 0 and not missing:
             return ProcessState(job, State.FINISHED, seen)
         state = State.STOPPED if code in _STOPPED else State.FAILED

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from launch.board import DRAW_EVERY_S, Screen, has_colour, is_live
-from launch.lock import inspect
+from launch.lock import inspect, is_alive
 from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.state import ENDED_BADLY, RoundState, State, round_state
-from launch.table import round_lines
+from launch.table import table_lines
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.launch_info import Launch, read_launches
 from shared.layout import RunLayout
-from shared.protocol import ROUNDS, SIDES, Round
+from shared.protocol import ROUNDS, SERIES, SIDES, Round
 from shared.provenance import REPO
 
 #: Width for output that goes to no terminal.
@@ -26,33 +26,59 @@ PLAIN_WIDTH = 120
 def main() -> int:
     """Show the state of a round; exit status 1 if a part of it ended badly."""
     options = _parser().parse_args()
-    state = read_round(options.root)
     if options.watch and is_live(sys.stdout):
-        state = watch(options.root)
+        states = watch(options.root)
     else:
+        states = read_rounds(options.root)
         terminal = sys.stdout.isatty()
         width = shutil.get_terminal_size().columns - 1 if terminal else PLAIN_WIDTH
-        for line in round_lines(state, width):
+        for line in table_lines(states, width):
             # Nothing is cut off where a file or a pipe takes it.
             print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
-    code = state.launcher.exit_code if state.launcher is not None else None
+    return max(map(exit_status, states))
+
+
+def exit_status(state: RoundState) -> int:
+    """1 if a part of the round, or its launcher, ended badly."""
+    launcher = state.launcher
+    code = launcher.exit_code if launcher is not None else None
+    broken = launcher is not None and launcher.broken
     # A launcher that ended with 0 had seen every process finish.
     bad = any(
         each.state in ENDED_BADLY or (code == 0 and each.state is not State.FINISHED)
         for each in state.processes
     )
-    return EXIT_NO if bad or code else 0
+    return EXIT_NO if bad or code or broken else 0
 
 
-def watch(root: Path) -> RoundState:
+def watch(root: Path) -> list[RoundState]:
     """Show the state again and again until no launcher works on the round; the last state."""
     screen = Screen(sys.stdout, notes=True)
     while True:
-        state = read_round(root)
-        screen.draw(state)
-        if not state.running:
-            return state
+        states = read_rounds(root)
+        screen.draw(*states)
+        if not any(state.running or goes_on(state, root) for state in states):
+            return states
         time.sleep(DRAW_EVERY_S)
+
+
+def goes_on(part: RoundState, root: Path) -> bool:
+    """Whether the launcher that has ended ``part`` still runs: it is about to begin the next."""
+    return part.out != root and is_alive(part.out)
+
+
+def read_rounds(root: Path) -> list[RoundState]:
+    """The state of the round in ``root``, or of each part that is there, in their order.
+
+    Raises ``UserError`` where the directory holds no round that this project started.
+    """
+    if not RunLayout(root).launch_info.is_file():
+        for names in SERIES.values():
+            parts = [root / ROUNDS[name].part for name in names]
+            started = [part for part in parts if RunLayout(part).launch_info.is_file()]
+            if started:
+                return [read_round(part) for part in started]
+    return [read_round(root)]
 
 
 def read_round(root: Path) -> RoundState:
@@ -103,7 +129,11 @@ def _parser() -> argparse.ArgumentParser:
         "round.",
     )
     parser.add_argument(
-        "--root", type=Path, required=True, metavar="DIR", help="the round's directory"
+        "--root",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the round's directory; of a round of several parts that of all, or of one",
     )
     parser.add_argument(
         "--watch", action="store_true", help="show it again every second until it has ended"

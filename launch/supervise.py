@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from launch.finished import missing_files
 from launch.gate import Gate, OpenGate
-from launch.plan import Job, child_environment
-from launch.processes import missing_files, problem, record_process
+from launch.plan import Job
+from launch.processes import problem, record_process
 from launch.signals import StopSignals
 from shared.files import write_atomic
 from shared.layout import RunLayout
+from shared.variables import child_environment
 
 #: Seconds between two looks at the processes.
 POLL_S = 0.1
@@ -214,7 +216,7 @@ class _Supervisor:
                 # What it started and left behind.
                 _signal_group(each.process, signal.SIGKILL)
                 self._running.remove(each)
-                missing = missing_files(each.job, self._layout.root)
+                missing = missing_files(each.job.expected_files, self._layout.root)
                 code = exit_code(returned, sent=each.sent, complete=not missing)
                 stopped = each.sent is not None
                 what = problem(code, missing, self._layout.log(each.job.name))

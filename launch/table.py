@@ -65,6 +65,14 @@ def round_lines(state: RoundState, width: int, *, notes: bool = True) -> list[Li
     return lines
 
 
+def table_lines(states: Sequence[RoundState], width: int, *, notes: bool = True) -> list[Line]:
+    """The lines of several rounds, as of the parts of one, with an empty line between them."""
+    lines: list[Line] = []
+    for state in states:
+        lines += [*([Line("")] if lines else []), *round_lines(state, width, notes=notes)]
+    return lines
+
+
 def fit(lines: Sequence[Line], height: int) -> list[Line]:
     """``lines`` for a terminal of ``height`` lines: the last ones make room for a count."""
     if len(lines) <= height:
@@ -80,8 +88,9 @@ def launcher_words(launcher: Launcher | None) -> str:
     if launcher.exit_code is not None:
         return "ended, all is well" if not launcher.exit_code else _ended(launcher.exit_code)
     since = "" if launcher.age_s is None else f", started {duration(launcher.age_s)} ago"
+    who = "its launcher's pid is not on record"
     return {
-        Fate.RUNS: f"launcher pid {launcher.pid}{since}",
+        Fate.RUNS: who if launcher.pid is None else f"launcher pid {launcher.pid}{since}",
         Fate.GONE: f"BROKEN: its launcher (pid {launcher.pid}) was killed",
         Fate.REBOOTED: "BROKEN: the machine rebooted",
         Fate.COPIED: "a copy: whether the original still runs is unknown",

@@ -29,18 +29,22 @@ def announce(plan: Plan, left: Plan, limit: int) -> None:
         say(f"{processes(left)}, {at_a_time(limit)}: {names}")
         say(describe_cache(left))
     for comparison in plan.comparisons:
-        if comparison.seeds:
+        if comparison.rounds:
             continue  # of a series, which makes its own directories
         for root in sorted({root for _, root in comparison.sides} - {plan.out}):
             if not root.is_dir():
                 say(f"note: {comparison.name} will need {shown(root)}, which is not there")
 
 
-def announce_detached(plan: Plan, pid: int) -> None:
-    """Say where a detached launcher, process ``pid``, is heard of again."""
-    out = shown(plan.out)
-    say(f"detached: launcher pid {pid}, output in {shown(RunLayout(plan.out).launch_log)}")
-    say(f"watch it with nox -s status -- --root {out} --watch, stop it with kill {pid}")
+def announce_detached(plan: Plan, pid: int, *, first: bool) -> None:
+    """Say where a detached launcher, process ``pid``, is heard of again.
+
+    ``first`` says that ``plan`` is the first part of a round that it runs all parts of.
+    """
+    root = plan.out.parent if first else plan.out
+    parts = " of all parts" if first else ""
+    say(f"detached: launcher pid {pid}, output{parts} in {shown(RunLayout(plan.out).launch_log)}")
+    say(f"watch it with nox -s status -- --root {shown(root)} --watch, stop it with kill {pid}")
 
 
 def foreseen(plan: Plan) -> Iterator[str]:

@@ -14,26 +14,24 @@ from dreamerv3 import ninjax as nj
 
 from ref_side.arms import patch_code
 from ref_side.forced_noise import forced
-from ref_side.probe_encoder import Networks
+from ref_side.networks import Networks
 from shared.arrays import Arrays, above
+from shared.changes import check_sizes
 from shared.errors import UserError
 from shared.matched_case import (
     CONTEXT,
     NORMALISER,
     SLOW_DISTANCE,
     Case,
-    Digests,
-    Form,
     Run,
     Sizes,
     arm_of,
     as_text,
-    drawn,
+    follow,
 )
 from shared.metrics import REFERENCE_TO_AJAX
 from shared.parameter_map import is_network
-from shared.probing import Progress
-from shared.protocol import N_ACTIONS
+from shared.protocol import N_ACTIONS, Form
 
 State = dict[str, Any]
 #: A training step ``(state, batch, noise) -> (state, metrics)``, and the figures of a state.
@@ -53,28 +51,30 @@ def probe(arrays: Arrays) -> Arrays:
     """
     case = Case.of(arrays)
     networks = Networks(tiny=case.tiny, changes=case.changes)
+    if not case.runs:
+        stock = Networks(tiny=case.tiny)
+        check_sizes("reference", case.changes, shapes(stock), shapes(networks))
     found = {"before": as_text({key: networks.stock.flat[key] for key in case.changes})}
     programs: dict[Form, Programs] = {}
     for run in case.runs:
         jaxutils.TwoHotDist.mean = _STOCK_MEAN
         patch_code(arm_of("reference", run.form), jaxutils)
-        compiled = programs.setdefault(run.form, _compiled(networks))
-        found |= above(train(networks, case, run, compiled), run.name)
+        if run.form not in programs:
+            programs[run.form] = _compiled(networks)
+        found |= above(train(networks, case, run, programs[run.form]), run.name)
     return found
 
 
 def train(networks: Networks, case: Case, run: Run, programs: Programs) -> Arrays:
     """Metrics ``[updates]`` of one run, and what it was given."""
+    own_step, figures = programs
+
+    def step(state: State, batch: Arrays, noise: Arrays) -> tuple[State, State]:
+        state, metrics = own_step(state, whole_batch(networks, batch), noise)
+        return state, jax.device_get({**metrics, **figures(state)})
+
     state = start(networks, case.start_of(run))
-    step, figures = programs
-    progress, digests = Progress(run.name, case.updates), Digests()
-    history = []
-    for update, (batch, noise) in enumerate(drawn(case, sizes(networks.config), digests)):
-        state, metrics = step(state, whole_batch(networks, batch), noise)
-        history.append(jax.device_get({**metrics, **figures(state)}))
-        progress.tell(update + 1)
-    metrics = {name: np.array([each[name] for each in history]) for name in history[0]}
-    return metrics | digests.arrays()
+    return follow(case, run, sizes(networks.config), state, step)
 
 
 def sizes(config: Any) -> Sizes:
@@ -82,6 +82,12 @@ def sizes(config: Any) -> Sizes:
     rssm = config.dyn.rssm
     length = config.batch_length - config.replay_context
     return Sizes(config.batch_size, length, config.imag_length, rssm.stoch, rssm.classes, N_ACTIONS)
+
+
+def shapes(networks: Networks) -> dict[str, tuple[int, ...]]:
+    """Shape of every tensor of the networks, by the reference's names."""
+    initial = jax.eval_shape(networks.initial, _SEED)
+    return {name: each.shape for name, each in initial.items() if is_network(name)}
 
 
 def start(networks: Networks, parameters: Mapping[str, Any]) -> State:

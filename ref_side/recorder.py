@@ -4,15 +4,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ref_side.environment import FinishedEpisode
-from ref_side.evaluation import Outcome
 from shared.files import JsonlWriter
 from shared.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
 from shared.metrics import DERIVED_SCALE, derived_scale, to_ajax_names
 from shared.protocol import SIDE_KEY
 from shared.records import Episode, Evaluation, Progress, Record
+
+if TYPE_CHECKING:  # they import the reference and jax, and recording needs neither
+    from ref_side.environment import FinishedEpisode
+    from ref_side.evaluation import Outcome
 
 #: Parameters that hold the return normaliser's percentiles.
 _LOW, _HIGH = "agent/retnorm/low/value", "agent/retnorm/high/value"
@@ -33,7 +35,7 @@ class Checkpoint:
     window: Mapping[str, float]
     samples: int
     normaliser: Mapping[str, float]
-    evaluation: Outcome
+    evaluation: "Outcome"
 
 
 def return_normaliser(parameters: Mapping[str, Any]) -> dict[str, float]:
@@ -46,15 +48,17 @@ class Recorder:
     """Appends to a run's four JSON-lines files and prints progress; ``began`` is a unix time."""
 
     def __init__(self, directory: Path, seed: int, rows: int, began: float) -> None:
-        self._name, self._seed, self._rows, self._began = directory.name, seed, rows, began
+        self._name, self._seed, self._rows = directory.name, seed, rows
+        # From here on a clock that is set changes nothing.
+        self._start = time.monotonic() - (time.time() - began)
         self._episodes = JsonlWriter(directory / EPISODES)
         self._evaluations = JsonlWriter(directory / EVALUATIONS)
         self._records = JsonlWriter(directory / RECORDS)
         self._progress = JsonlWriter(directory / PROGRESS)
         self._last_evaluation = "none yet"
-        self._printed = (0, time.time())
+        self._printed = (0, time.monotonic())
 
-    def episode(self, worker: int, episode: FinishedEpisode) -> None:
+    def episode(self, worker: int, episode: "FinishedEpisode") -> None:
         """Record a finished training episode of environment ``worker``."""
         row = Episode(
             seed=self._seed,
@@ -69,7 +73,7 @@ class Recorder:
     def progress(self, rows: int, updates: int) -> None:
         """Record how far the run is; a line is printed now and then."""
         self._progress.write(Progress(rows, updates, self._elapsed()).to_json())
-        if time.time() - self._printed[1] >= _QUIET_SECONDS:
+        if time.monotonic() - self._printed[1] >= _QUIET_SECONDS:
             self._say(rows, updates)
 
     def checkpoint(self, found: Checkpoint) -> None:
@@ -117,11 +121,11 @@ class Recorder:
             writer.close()
 
     def _elapsed(self) -> float:
-        return time.time() - self._began
+        return time.monotonic() - self._start
 
     def _say(self, rows: int, updates: int) -> None:
         before, at = self._printed
-        now = time.time()
+        now = time.monotonic()
         print(
             f"{self._name}: row {rows} of {self._rows}, {updates} updates, "
             f"{(updates - before) / max(now - at, 1e-9):.2f} updates/s, "

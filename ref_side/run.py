@@ -15,14 +15,15 @@ from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError, run_command
 from shared.files import write_atomic, write_json
 from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
-from shared.obtain import CHECKOUT_VARIABLE, DEFAULT_CHECKOUT, obtain_checkout
+from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
 from shared.protocol import N_ENVS, REFERENCE_REMOTE
 from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
+from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
 if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.session import Settings
 
-_FLAGS_VARIABLE = "REF_XLA_FLAGS"
+_FLAGS_VARIABLE = XLA_FLAGS_VARIABLE["reference"]
 
 
 def main() -> int:

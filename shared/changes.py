@@ -1,5 +1,6 @@
 """Changed values of a side's configuration, given as text and checked against what is there."""
 
+import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -35,6 +36,22 @@ def _changed(side: Side, current: Mapping[str, Any], key: str, text: str) -> Any
     except (KeyError, ValueError):
         kind = type(before).__name__
         raise UserError(f"{given}: {key} is {before}, so give a value of type {kind}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{given}: give a finite number")
     if value == before:
         raise UserError(f"{given}: {key} is {before} already; give another value")
     return value
+
+
+def check_sizes(
+    side: Side, changes: Mapping[str, str], stock: Mapping[str, Any], changed: Mapping[str, Any]
+) -> None:
+    """Raise ``UserError`` where changes move the shape of a tensor; both by tensor name."""
+    for name in sorted(stock.keys() | changed.keys()):
+        before, after = stock.get(name), changed.get(name)
+        if before != after:
+            given = " ".join(f"--change {side}.{key}={text}" for key, text in changes.items())
+            raise UserError(
+                f"{given}: {name} would be {after} in place of {before}, and the recording has one "
+                "size; change a setting that decides none"
+            )

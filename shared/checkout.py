@@ -196,5 +196,5 @@ def _git(git_dir: Path, *arguments: str, stdin: str = "") -> bytes:
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
         last = reason[-1] if reason else f"exit status {done.returncode}"
-        raise UserError(f"{git_dir.parent}: git {arguments[0]} failed ({last})")
+        raise UserError(f"{git_dir.parent}: git {arguments[0]} failed ({last}); use a fresh clone")
     return done.stdout

@@ -8,18 +8,17 @@ environment, no replay, and in place of every random draw the noise of :func:`dr
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from shared.arrays import Arrays, above, below
 from shared.parameter_map import is_network
-from shared.protocol import ARMS, Side
-
-Form = Literal["literal", "exact"]
+from shared.probing import Progress
+from shared.protocol import ARMS, Form, Side
 
 #: Fields of a batch, each ``[16, 65, ...]``; row 0 is replay context.
 FIELDS = ("vector", "action", "reward", "is_first", "is_last", "is_terminal")
@@ -60,7 +59,7 @@ class Run:
 
 
 #: Relative step by which a shaken run moves every parameter up or down at random before its first
-#: update: about to the next float32, as if it had been rounded otherwise.
+#: update: by one or two float32, as if it had been rounded otherwise. Zeros stay zeros.
 SHAKE = 2.0**-23
 
 
@@ -198,9 +197,22 @@ class Digests:
         }
 
 
-def drawn(case: Case, sizes: Sizes, digests: Digests) -> Iterator[tuple[Arrays, Arrays]]:
-    """Batch and noise of every update of a case in turn."""
+#: A side's training step: ``(state, batch, noise) -> (state, metrics by their reference names)``.
+Step = Callable[[Any, Arrays, Arrays], tuple[Any, Mapping[str, Any]]]
+
+
+def follow(case: Case, run: Run, sizes: Sizes, state: Any, step: Step) -> Arrays:
+    """Take a side's own step over every update of the case, from ``state``.
+
+    Metrics ``[updates]``, and ``digest/...`` of what the run was given.
+    """
+    progress, digests = Progress(run.name, case.updates), Digests()
+    history = []
     for update in range(case.updates):
         batch, noise = case.batch(update), draw_noise(case.noise_seed, update, sizes)
         digests.add(noise, batch)
-        yield batch, noise
+        state, metrics = step(state, batch, noise)
+        history.append(metrics)
+        progress.tell(update + 1)
+    metrics = {name: np.array([each[name] for each in history]) for name in history[0]}
+    return metrics | digests.arrays()

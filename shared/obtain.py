@@ -13,8 +13,8 @@ from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError
 from shared.protocol import REFERENCE_COMMIT, REFERENCE_REMOTE
 from shared.provenance import REPO
+from shared.variables import CHECKOUT_VARIABLE
 
-CHECKOUT_VARIABLE = "DREAMERV3_REF"
 DEFAULT_CHECKOUT = REPO / ".work" / f"dreamerv3_{REFERENCE_COMMIT[:7]}"
 
 #: A remote that does not answer within this many seconds is given up.
@@ -68,6 +68,7 @@ def obtain_checkout(
     sibling, verified and renamed. Raises ``UserError`` with the ways out where that fails, and
     for a checkout that does not hold exactly ``commit``.
     """
+    check_named(option, environment)
     named = named_checkout(option, environment)
     if named is not None:
         return verify_checkout(named, commit)
@@ -79,15 +80,20 @@ def obtain_checkout(
 def named_checkout(
     option: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """The checkout that the user names, if any. Raises ``UserError`` where it does not exist."""
-    named = option or (Path(value) if (value := environment.get(CHECKOUT_VARIABLE)) else None)
+    """The checkout that the user names, by option or variable, if any; there or not."""
+    variable = environment.get(CHECKOUT_VARIABLE)
+    return option or (Path(variable) if variable else None)
+
+
+def check_named(option: Path | None = None, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise ``UserError`` where the user names a checkout that is not there."""
+    named = named_checkout(option, environment)
     if named is not None and not named.is_dir():
         source = "--reference-checkout" if option else CHECKOUT_VARIABLE
         raise UserError(
             f"{source} {named}: no such directory; clone {REFERENCE_REMOTE} there and check out "
             f"{REFERENCE_COMMIT}, or leave it out to have that done under .work/"
         )
-    return named
 
 
 def _clone(remote: str, commit: str, target: Path) -> None:

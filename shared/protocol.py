@@ -5,7 +5,7 @@ Words (protocol, preamble): a *row* is one transition of one environment, reset 
 patch it runs with. The configuration tables are in :mod:`shared.configuration`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -46,6 +46,11 @@ def updates(rows: int) -> int:
 # --- arms (protocol sections 2 and 8) -------------------------------------------------------
 
 
+#: Of the two-hot expectation (D22): the reference's, and Ajax's.
+Form = Literal["literal", "exact"]
+FORMS: tuple[Form, Form] = ("literal", "exact")
+
+
 @dataclass(frozen=True)
 class Arm:
     """One side with the patch it runs with; ``name`` is what ``--arm`` takes."""
@@ -53,8 +58,8 @@ class Arm:
     side: Side
     name: str
     summary: str
-    #: Which form of the two-hot expectation it computes (D22).
-    expectation: Literal["literal", "exact"]
+    #: Which form of the two-hot expectation it computes.
+    expectation: Form
     #: False for a side as its authors ship it.
     patched: bool = True
     #: Whether the replay sampler is seeded by the run (D2 is about the reference's).
@@ -63,7 +68,7 @@ class Arm:
 
 ARMS: tuple[Arm, ...] = (
     Arm("reference", "stock", "the reference code as it is", "literal", patched=False),
-    # Ajax's form of the two-hot expectation, so that D22 is absent on both sides (pair E).
+    # Ajax's form of the two-hot expectation, so that D22 is absent on both sides (pair E, round 4).
     Arm("reference", "exact", "TwoHotDist.mean computes the exact expectation", "exact"),
     # Stock draws every run's replay batches with seed 0 (D2): the runs share a stream.
     Arm(
@@ -74,7 +79,7 @@ ARMS: tuple[Arm, ...] = (
         seeded_sampler=True,
     ),
     Arm("ajax", "stock", "Ajax as it is (exact expectation)", "exact", patched=False),
-    # The reference's form, so that D22 is present on both sides (pair R).
+    # The reference's form, so that D22 is present on both sides (pair R, round 4).
     Arm("ajax", "literal", "TwoHot.decode computes the reference's literal expectation", "literal"),
 )
 
@@ -277,19 +282,14 @@ def s1_rows(grid: Sequence[int], *, smoke: bool) -> tuple[int, ...]:
 # --- known differences (protocol section 3) -------------------------------------------------
 
 
-def removed_by_arms(difference: str, reference: Arm, ajax: Arm) -> bool:
-    """Whether the arms of a comparison take a known difference away."""
-    if difference == "D22":
-        return reference.expectation == ajax.expectation
-    return difference == "D2" and reference.seeded_sampler
-
-
 @dataclass(frozen=True)
 class KnownDifference:
     """A difference between the sides that the protocol cannot remove."""
 
     name: str
     text: str
+    #: Whether a reference and an Ajax arm take it away.
+    removed: Callable[[Arm, Arm], bool] = lambda *_: False
 
 
 KNOWN_DIFFERENCES: tuple[KnownDifference, ...] = (
@@ -299,12 +299,18 @@ KNOWN_DIFFERENCES: tuple[KnownDifference, ...] = (
         "is prefetched, and write-back and metrics come one train call late, so that a metric "
         "window holds updates n0-1 to n1-1",
     ),
-    KnownDifference("D2", "the stock replay sampler is seeded 0 whatever the run's seed"),
+    KnownDifference(
+        "D2",
+        "the stock replay sampler is seeded 0 whatever the run's seed",
+        removed=lambda reference, _: reference.seeded_sampler,
+    ),
     KnownDifference(
         "D3", "the reference updates between the rows of a tick, Ajax after all of them"
     ),
     KnownDifference(
-        "D22", "the two-hot expectation: literal in the reference, exact in Ajax (section 8)"
+        "D22",
+        "the two-hot expectation: literal in the reference, exact in Ajax (section 8)",
+        removed=lambda reference, ajax: reference.expectation == ajax.expectation,
     ),
     KnownDifference("D23", "the kernel initialiser's constant differs by 4.16e-5 relative"),
     KnownDifference(

@@ -6,6 +6,7 @@ there is one.
 
 import argparse
 import contextlib
+import dataclasses
 import getpass
 import io
 import os
@@ -17,8 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared import layout
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.files import read_bytes
+from shared.metrics import AJAX_TO_REFERENCE, TABLE_METRICS
+from shared.protocol import ARMS, SIDE_KEY
+from shared.records import Episode, Evaluation, Progress, Record
 
 #: First components of absolute paths on the systems that people run this on.
 _TOP_LEVEL = (
@@ -55,16 +60,39 @@ class Finding:
 
 
 def local_names() -> dict[str, str]:
-    """Names of this machine and its user -> what they are, common words left out."""
+    """Names of this machine and its user -> what they are.
+
+    Left out are common words, and the words that every record is full of: a user may be called
+    ``max``.
+    """
     host = platform.node()
     names = {host: "host name", host.split(".")[0]: "host name"}
     # A container's user may have no entry in the user database.
     with contextlib.suppress(KeyError, OSError):
         names[getpass.getuser()] = "user name"
     names[Path.home().name] = "user name"
+    own = own_words()
     return {
-        name: kind for name, kind in names.items() if len(name) > 2 and name.lower() not in _COMMON
+        name: kind
+        for name, kind in names.items()
+        if len(name) > 2 and name.lower() not in _COMMON and name not in own
     }
+
+
+def own_words() -> frozenset[str]:
+    """Words of which this project's files are made: metrics, fields, sides, arms, file names."""
+    rows = (Evaluation, Record, Episode, Progress)
+    spelled = (
+        *AJAX_TO_REFERENCE,
+        *AJAX_TO_REFERENCE.values(),
+        *TABLE_METRICS,
+        *(field.name for row in rows for field in dataclasses.fields(row)),
+        *SIDE_KEY,
+        *SIDE_KEY.values(),
+        *(arm.name for arm in ARMS),
+        *(each for name, each in vars(layout).items() if name.isupper() and isinstance(each, str)),
+    )
+    return frozenset(word for each in spelled for word in re.findall(r"\w+", each))
 
 
 def scan_text(

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from analysis import published, reproduce
+from analysis import compare, published, reproduce
 from shared.errors import UserError, run_command
 from shared.obtain import obtain_checkout
 from tests.inside import ROOT, out_of_reach
 from tests.rounds import STAND_IN, Launch, git
 from tests.synthetic import SMOKE, write_run
+from tests.synthetic_round4 import write_round4
 
 # No deadline: the machine may be busy. No database: a test run leaves nothing behind.
 settings.register_profile("project", max_examples=60, deadline=None, database=None)
@@ -181,3 +182,19 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.undo()
     for loader in loaders:
         loader.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def round4_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_round4(tmp_path_factory.mktemp("round4") / "round4")
+
+
+@pytest.fixture
+def round4(round4_source: Path, tmp_path: Path) -> Path:
+    """Both parts of round 4, made up so that it is confirmed."""
+    return Path(shutil.copytree(round4_source, tmp_path / "round4"))
+
+
+def whole(command: Command, root: Path, *more: object) -> Done:
+    """``compare`` of both parts of round 4 below ``root``."""
+    return command(compare.main, "--round", "4", "--root", root, *more)

@@ -53,6 +53,8 @@ EXACT = replace(
     LITERAL, round="4-exact", reference_arm="exact", ajax_arm="stock", train=training("exact")
 )
 PARTS = {"literal": LITERAL, "exact": EXACT}
+#: Documents that a comparison writes into each part, beside its figures.
+TABLES = {"compare.md", "summary.json", "figures.json"}
 
 
 def write_round4(root: Path, *, packed: bool = False) -> Path:

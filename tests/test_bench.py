@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ajax_side.bench import Sums
-from launch import bench, estimate, settings
+from launch import bench, estimate, preflight, settings
 from launch import options as asked
 from launch.estimate import describe_estimate, disk, memory, rounds_table, works
 from launch.lab import Lab, Variant
@@ -22,6 +22,7 @@ from launch.round import main
 from launch.schedule import wall_time
 from launch.settings import SETTINGS, Finding, compare_settings, conclusion, same_digest
 from shared.errors import RecordError, UserError
+from shared.launch_info import append_launch
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES, Side
 from tests import stand_in_probe
@@ -101,13 +102,20 @@ def test_blocks_that_share_no_time_are_refused() -> None:
         update_seconds([block(0.0, 1.0), block(2.0, 3.0)])
 
 
-def test_a_probe_that_dies_is_one_error_with_the_end_of_its_log(lab: StandInLab) -> None:
+def test_a_probe_that_dies_is_one_line_and_its_log_is_kept(tmp_path: Path) -> None:
+    lab = StandInLab(PLACES, tmp_path / "scratch", tiny=False)
+    lab.scratch.mkdir()
     lab.kinds = {"reference": "dies"}
     with lab.start("reference") as probe:
         probe.ready()
         probe.run(1)
-        with pytest.raises(UserError, match=r"(?s)reference probe ended with status 7.*memory"):
+        with pytest.raises(UserError) as caught:
             probe.run(1)
+    kept = tmp_path / "failed-reference1.log"
+    assert str(caught.value) == (
+        f"the reference probe failed: exit code 7, Traceback: out of memory; see its log, {kept}"
+    )
+    assert "a library prints too" in kept.read_text()
 
 
 def test_a_probe_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None:
@@ -321,6 +329,36 @@ def test_a_dry_run_prints_the_estimate(
     assert "(measured here on 2026-11-29)" in output
     assert "memory: at most 3.0 GB at a time" in output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_estimates_what_is_left_and_looks_at_the_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: tmp_path / "none")
+    out = tmp_path / "out"
+    words = ["--round", "1", "--dry-run", "--no-compile-cache", "--jobs", "1", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["launch.round", *words])
+    plan = plan_round(ROUNDS["1"], replace(PLACES, out=out))
+    out.mkdir()
+    append_launch(out / "launch_info.txt", {"launched": "before"})
+    for number, job in enumerate(plan.jobs):
+        assert main() == 0
+        output = capsys.readouterr().out
+        left = replace(plan, jobs=plan.jobs[number:])
+        assert next(describe_estimate(left, 1, None)) in output.splitlines()
+        names = " ".join(each.name for each in left.jobs)
+        assert (f"\nleft to run: {names}\n" in output) is (number > 0)
+        for path in job.expected_files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        (out / f"{job.name}.DONE").write_text("0\n")
+        with monkeypatch.context() as patched:
+            patched.setattr(preflight, "BYTES_PER_PROCESS", 2**60)
+            assert main() == 0
+        said = "MiB are free, " in capsys.readouterr().out
+        assert said is (number + 1 < len(plan.jobs)), "what has finished needs no room"
+    assert main() == 0
+    assert "estimate:" not in capsys.readouterr().out
 
 
 # --- settings -------------------------------------------------------------------------------

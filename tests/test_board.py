@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 from pytest_regressions.file_regression import FileRegressionFixture
 
+from launch import status as command
 from launch.board import Board, Screen, has_colour, is_live
-from launch.identity import Fate
+from launch.identity import Fate, identify
 from launch.lock import Launcher
 from launch.places import Places
 from launch.plan import Job, plan_round
@@ -126,6 +127,11 @@ def test_time_left_packs_what_waits_onto_what_runs() -> None:
 def test_what_is_known_of_the_launcher(launcher: Launcher | None, words: str) -> None:
     assert launcher_words(launcher) == words
     assert round_lines(state(launcher), 119)[0].text == f"round 3: {words}"
+
+
+def test_a_launcher_whose_pid_is_not_on_record() -> None:
+    lines = round_lines(state(Launcher(Fate.RUNS)), 119)
+    assert lines[0].text == "round 3: running, its launcher's pid is not on record"
 
 
 def test_a_round_that_ended_well_and_lost_files_since() -> None:
@@ -336,6 +342,73 @@ def test_status_shows_the_sides_that_were_started(tmp_path: Path) -> None:
         ["ref_s7", "FAILED", "0/4000"],
     ]
     assert sorted(tmp_path.rglob("*")) == before, "looking writes nothing"
+
+
+def test_a_launcher_that_was_killed_between_processes_ended_badly(tmp_path: Path) -> None:
+    planned_round(tmp_path, ROUNDS["1"], "ajax")
+    row = {"format": 1, "since": time.time(), "exit_code": None}
+    row |= identify(os.getpid(), tmp_path).to_json()
+    for changes, words in (
+        ({"started": "1"}, "was killed"),
+        ({"boot": "earlier"}, "rebooted"),
+        ({"directory": 1}, "a copy"),
+        ({"exit_code": 1}, "not all is well"),
+        ({}, "running"),
+    ):
+        (tmp_path / "launcher.json").write_text(json.dumps(row | changes))
+        code, output = status("--root", str(tmp_path))
+        assert words in output.splitlines()[0]
+        assert code == (0 if words in ("a copy", "running") else 1), words
+
+
+def test_status_shows_the_parts_of_a_round_one_after_the_other(tmp_path: Path) -> None:
+    for name in ("4-exact", "4-literal"):
+        assert status("--root", str(tmp_path))[0] == (2 if name == "4-exact" else 0)
+        (tmp_path / ROUNDS[name].part).mkdir()
+        planned_round(tmp_path / ROUNDS[name].part, ROUNDS[name], "ajax")
+    code, output = status("--root", str(tmp_path))
+    assert code == 0
+    lines = output.splitlines()
+    assert lines[0].startswith("round 4-literal: ")
+    assert lines[4:6] == ["", "round 4-exact: no launcher on record"]
+    (tmp_path / "literal" / "ajax.DONE").write_text("1\n")
+    assert status("--root", str(tmp_path))[0] == 1, "one part is enough"
+    assert status("--root", str(tmp_path / "exact"))[0] == 0
+
+
+@pytest.mark.usefixtures("size")
+def test_a_round_of_parts_is_watched_until_its_launcher_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two parts no lock is held, and the second may have no directory yet."""
+    launcher = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    terminal, waits = Terminal(), 0
+
+    def part(name: str, exit_code: int | None) -> None:
+        out = tmp_path / ROUNDS[name].part
+        if not out.exists():
+            out.mkdir()
+            planned_round(out, ROUNDS[name], "ajax")
+        row = {"format": 1, "since": time.time(), "exit_code": exit_code}
+        row |= identify(launcher.pid, out).to_json()
+        (out / "launcher.json").write_text(json.dumps(row))
+
+    def sleep(_: float) -> None:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            part("4-exact", None)
+        if waits == 3:
+            part("4-exact", 0)
+            launcher.communicate(b"end\n")
+
+    part("4-literal", 0)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    assert [each.out.name for each in command.watch(tmp_path / "literal")] == ["literal"]
+    assert waits == 0, "one part alone has ended"
+    assert [each.out.name for each in command.watch(tmp_path)] == ["literal", "exact"]
+    assert waits == 3
 
 
 @pytest.mark.parametrize("text", [None, "reference: <reference-checkout> @ abcdef0\n"])

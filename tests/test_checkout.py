@@ -14,7 +14,8 @@ import pytest
 
 from shared.checkout import object_hash, verify_checkout
 from shared.errors import UserError
-from shared.obtain import CHECKOUT_VARIABLE, obtain_checkout
+from shared.obtain import obtain_checkout
+from shared.variables import CHECKOUT_VARIABLE
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -134,6 +135,13 @@ def test_a_symbolic_link_is_named_even_to_equal_content(
     shutil.move(source / "agent/deep", tmp_path / "deep")
     (source / "agent/deep").symlink_to(tmp_path / "deep")
     assert "agent/deep is a symbolic link" in refusal(source, pinned)
+
+
+def test_what_git_cannot_read_has_a_remedy(source: Path, pinned: str) -> None:
+    (source / ".git/HEAD").write_text("nonsense\n")
+    message = refusal(source, pinned)
+    assert "git rev-parse failed (fatal: not a git repository" in message
+    assert message.endswith("; use a fresh clone")
 
 
 def test_a_named_pipe_is_named_and_not_waited_for(source: Path, pinned: str) -> None:

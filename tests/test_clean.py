@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from launch import clean
-from launch.clean import find, items, main, mentions, table
+from launch import clean, usage
+from launch.clean import find, items, main, table
 from launch.environments import locate
 from launch.lock import RoundLock
+from launch.usage import mentions
 from shared.errors import UserError
 from tests.inside import ROOT, out_of_reach
 
@@ -171,6 +172,24 @@ def test_a_launcher_between_two_processes_is_noticed(
     assert call(monkeypatch, "--remove", "round1") == 0
 
 
+def test_a_round_of_parts_is_a_run_and_in_use_while_one_of_them_is(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("literal", "exact"):
+        (work / "round4" / part).mkdir(parents=True)
+        (work / "round4" / part / "launch_info.txt").touch()
+    assert find(work, "round4").kind == "run"
+    refused = r"a running round \(its launcher\)"
+    with RoundLock(work / "round4" / "exact") as lock:
+        with pytest.raises(UserError, match=refused):
+            call(monkeypatch, "--remove", "round4")
+        lock.record(0)
+    with pytest.raises(UserError, match=refused):  # this process may be at the next part by now
+        call(monkeypatch, "--remove", "round4")
+    (work / "round4" / "exact" / "launcher.json").unlink()
+    assert call(monkeypatch, "--remove", "round4") == 0
+
+
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
     work: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,6 +199,29 @@ def test_a_cache_and_a_directory_of_a_running_process_are_in_use(
         used = {item.name for item in items(work) if item.user == f"process {pid}"}
         assert used == {NAMES[0], "notes"}
         assert find(work, "cache").user == f"process {pid}", "a folder with something in use"
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
+def test_where_there_is_a_proc_no_ps_is_needed(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(work))
+    with process("--out", str(work / "round1")) as pid:
+        assert find(work, "round1").user == f"process {pid}"
+
+
+def test_elsewhere_ps_is_asked(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "PROC", work)
+    ps = work.parent / "bin" / "ps"
+    ps.parent.mkdir()
+    monkeypatch.setenv("PATH", str(ps.parent))
+    for script, reason in ((None, "not found"), ("echo bad option >&2; exit 1", "bad option")):
+        if script is not None:
+            ps.write_text(f"#!/bin/sh\n{script}\n")
+            ps.chmod(0o755)
+        with pytest.raises(UserError, match=rf"ps: {reason}, so that .* install ps"):
+            call(monkeypatch, "--remove", "round1")
+        assert (work / "round1").exists()
+    ps.write_text(f"#!/bin/sh\necho ' 77 python -m x --out {work}/round1 --tiny'\n")
+    assert find(work, "round1").user == "process 77"
 
 
 def test_ages_are_short() -> None:

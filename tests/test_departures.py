@@ -97,6 +97,13 @@ def test_one_sided_nan_is_a_departure_and_common_nan_is_none() -> None:
     assert (found.metric, found.update, found.excess) == ("cont_loss", 9, np.inf)
 
 
+def test_a_control_that_overflows_does_not_hide_what_follows() -> None:
+    wild = control()
+    wild.shaken["opt_loss"][2] = np.inf  # type: ignore[index]  # an array
+    (found,) = first_departures(series(), moved("opt_loss", from_update(9, 1.0)), wild)
+    assert (found.metric, found.update) == ("opt_loss", 9)
+
+
 def test_of_one_update_the_furthest_comes_first() -> None:
     right = moved("opt_loss", from_update(5, 0.01))
     right["opt_grad_norm"][4:] += 0.5

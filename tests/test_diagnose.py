@@ -43,6 +43,8 @@ def probe(tmp_path: Path) -> Path:
         "    time.sleep(x)\n"
         "np.savez(at('--output'), x=2 * x)\n"
         "ran = {'module': sys.argv[2], 'options': sys.argv[3:5]}\n"
+        "named = [name for name in os.environ if name.startswith(('JAX_', 'XLA_'))]\n"
+        "ran['environment'] = {name: os.environ[name] for name in named}\n"
         "open(at('--output').replace('.npz', '.json'), 'w').write(json.dumps(ran))\n"
     )
     python = tmp_path / "python"
@@ -61,8 +63,22 @@ def sides(probe: Path) -> Sides:
 def test_a_probe_is_given_arrays_and_answers_with_arrays(sides: Sides) -> None:
     answer = sides.ask("reference", "name", {"x": np.asarray(21)})
     assert answer.arrays == {"x": 42}
-    assert answer.ran == {"module": "ref_side.probe", "options": ["name", "--tag"]}
+    assert (answer.ran["module"], answer.ran["options"]) == ("ref_side.probe", ["name", "--tag"])
     assert sides.ask("ajax", "name", {"x": np.asarray(1)}).ran["module"] == "ajax_side.probe"
+
+
+def test_the_users_shell_does_not_change_what_a_probe_computes(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    monkeypatch.setenv("XLA_FLAGS", "--theirs")
+    monkeypatch.setenv("REF_XLA_FLAGS", "--a=b")
+    answer = sides.ask("reference", "name", {"x": np.asarray(1)})
+    assert answer.ran["environment"] == {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--a=b",
+        "JAX_ENABLE_COMPILATION_CACHE": "0",
+    }
 
 
 def test_a_probe_that_refuses_or_fails_is_one_line(sides: Sides) -> None:
@@ -171,6 +187,7 @@ def test_help_lists_every_part(command: Command) -> None:
         (["encodr"], "no part is called 'encodr'; choose from expectation, encoder"),
         (["--seeds", "199"], "--seeds 199: give at least 200"),
         (["--out", __file__], "is no directory"),
+        (["encoder", "--change", "ajax.lam=0.9"], "--change is for the part matched; name it too"),
     ],
 )
 def test_input_that_cannot_work_is_refused_at_once(
@@ -208,7 +225,7 @@ def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
     }
     expectation, encoder = records["expectation"], records["encoder"]
     assert expectation["holds"], expectation["verdict"]
-    assert len(expectation["rows"]) == 2 * 2 * (2 * 21 + 3)
+    assert len(expectation["rows"]) == 2 * 2 * (2 * (21 + 4) + 3)
     assert max(each["difference"] for each in encoder["outputs"]) < 1e-5
     assert min(each["largest"] for each in encoder["outputs"] if each["parameters"] == "shaken") > 0
     counts = encoder["parameters"]

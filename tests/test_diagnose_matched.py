@@ -10,7 +10,7 @@ import pytest
 
 from diagnose import matched, run
 from diagnose.departures import METRICS
-from diagnose.forms import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
+from diagnose.form_claims import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
 from diagnose.matched import Options, judge, parse_changes
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
@@ -106,13 +106,22 @@ def test_a_world_loss_that_depends_on_the_form_is_seen(loss: str) -> None:
         assert any("world model's losses" in text for text in texts) is seen
 
 
-def test_forms_that_part_late_or_elsewhere_are_seen() -> None:
+def test_round4_rules_that_part_late_or_elsewhere_are_seen() -> None:
     late = {name: each.copy() for name, each in series("exact").items()}
     for name in OF_THE_FORM:
         late[name][1:] *= 30
     assert any("within each side" in text for text in refuted(answers(ajax_literal=late)))
     world = {"dyn_loss": series("literal")["dyn_loss"] + 0.01}
     assert any("within each side" in text for text in refuted(answers(ajax_literal=world)))
+    # At once, but further than in any prediction.
+    elsewhere = {"opt_grad_norm": 100 * series("literal")["opt_grad_norm"]}
+    assert any("within each side" in text for text in refuted(answers(ajax_literal=elsewhere)))
+
+
+@pytest.mark.parametrize("arm", ["reference_literal", "ajax_exact"])
+def test_a_world_loss_that_is_no_number_is_seen(arm: str) -> None:
+    loss = {"dyn_loss": np.full(UPDATES, np.nan)}
+    assert any("world model's losses" in text for text in refuted(answers(**{arm: loss})))
 
 
 def test_the_entropy_is_held_to_the_form_in_long_runs_only() -> None:
@@ -129,6 +138,9 @@ def test_other_noise_or_batches_are_seen() -> None:
         found["ajax"].arrays[f"control/digest/{name}"] = np.asarray("ef" * 32)
         (text,) = refuted(found)
         assert "the same noise and the same batches" in text
+        # Then what departs does not tell of what was changed.
+        changed = judge(found, Options(updates=UPDATES), ["ajax.imag_horizon: 15 -> 14"])
+        assert changed.verdict.startswith("verdict: refuted: every run of both sides was given")
 
 
 def test_with_a_change_two_runs_are_enough() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from launch import lock
 from launch.identity import Fate, identify
-from launch.lock import RoundLock, inspect
+from launch.lock import RoundLock, inspect, refusal
 from shared.errors import UserError
 from tests.inside import ROOT
 
@@ -56,6 +56,19 @@ def test_the_second_is_refused_and_told_of_the_first(
     found = inspect(tmp_path)
     assert found is not None
     assert (found.runs, found.pid) == (True, holder.pid)
+
+
+@pytest.mark.usefixtures("holder")
+def test_a_lock_that_is_held_without_a_record_names_no_pid(tmp_path: Path) -> None:
+    (tmp_path / "launcher.json").unlink()
+    found = inspect(tmp_path)
+    assert found is not None
+    assert (found.runs, found.pid) == (True, None)
+    words = "another launcher, whose pid is not on record, is running this round; watch it"
+    assert words in refusal(tmp_path, found)
+    with pytest.raises(UserError, match=words) as caught:
+        RoundLock(tmp_path).__enter__()
+    assert "None" not in str(caught.value)
 
 
 def test_a_killed_launcher_leaves_no_lock(tmp_path: Path, holder: "subprocess.Popen[str]") -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.arrays import read_arrays, write_arrays
+from shared.arrays import Arrays, below, read_arrays, write_arrays
 from shared.changes import changed_values
 from shared.compiled import cache_name
 from shared.cpu import describe_cpu
@@ -18,13 +18,12 @@ from shared.errors import UserError
 from shared.matched_case import (
     LEVELS,
     Case,
-    Digests,
     Run,
     Sizes,
     arm_of,
     as_text,
     draw_noise,
-    drawn,
+    follow,
     networks_of,
     of_text,
 )
@@ -83,25 +82,43 @@ def test_a_case_survives_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.batch(1)["reward"], [4, 5, 6, 7])
 
 
+def followed(chosen: Case, sizes: Sizes = SIZES) -> Arrays:
+    """A run whose state is the sum of what its step was given."""
+
+    def step(state: float, batch: Arrays, noise: Arrays) -> tuple[float, dict[str, Any]]:
+        return state + float(batch["reward"].sum()), {
+            "before": state,
+            "noise": noise["action"].sum(),
+        }
+
+    return follow(chosen, chosen.runs[0], sizes, 1.0, step)
+
+
+def test_a_step_is_taken_over_every_update_in_turn() -> None:
+    found = followed(case())
+    # Rewards are 0 to 3 in the first batch; the third batch is beyond the case's two updates.
+    assert found["before"].tolist() == [1, 1 + 6]
+    noise = [draw_noise(5, update, SIZES)["action"].sum() for update in (0, 1)]
+    assert found["noise"].tolist() == noise
+
+
 def test_digests_tell_noise_and_batches_apart() -> None:
     def digests(chosen: Case, sizes: Sizes = SIZES) -> Mapping[str, Any]:
-        found = Digests()
-        assert len(list(drawn(chosen, sizes, found))) == 2
-        return {name: str(each) for name, each in found.arrays().items()}
+        return {name: str(each) for name, each in below(followed(chosen, sizes), "digest").items()}
 
     one, again = digests(case()), digests(case(lam="0.9"))
     assert one == again
     moved = case()
     moved.batches["reward"][1, 0] += 1
     other = digests(moved)
-    assert other["digest/noise"] == one["digest/noise"]
-    assert other["digest/batches"] != one["digest/batches"]
+    assert other["noise"] == one["noise"]
+    assert other["batches"] != one["batches"]
     longer = digests(case(), Sizes(4, 8, 6, 16, 4, 2))
-    assert longer["digest/batches"] == one["digest/batches"]
-    assert longer["digest/noise"] != one["digest/noise"]
+    assert longer["batches"] == one["batches"]
+    assert longer["noise"] != one["noise"]
 
 
-def test_forms_are_the_sides_arms() -> None:
+def test_round4_rules_are_the_sides_arms() -> None:
     assert arm_of("reference", "literal") == "stock"
     assert arm_of("reference", "exact") == "exact"
     assert arm_of("ajax", "literal") == "literal"
@@ -135,6 +152,7 @@ def test_changes_get_the_type_of_what_is_there() -> None:
         ("lan", "1", "Ajax's configuration has no lan; did you mean lam?"),
         ("zzz", "1", "Ajax's configuration has no zzz"),
         ("lam", "high", "lam is 0.95, so give a value of type float"),
+        ("lam", "nan", "give a finite number"),
         ("warmup", "0.5", "warmup is 1000, so give a value of type int"),
         ("contdisc", "1", "contdisc is True, so give a value of type bool"),
         ("mults", "1", "mults is no single value"),

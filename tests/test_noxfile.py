@@ -103,6 +103,17 @@ def test_a_session_explains_what_it_takes(session: str, shown: str, given: str) 
     assert f"{given} " not in usage.partition("nvironment")[0].replace(f"-s {session}", "")
 
 
+def test_the_session_of_a_round_runs_no_other_one() -> None:
+    done = nox(ROOT, "-s", "round-1", "--", "--round", "2", "--dry-run")
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert [line for line in output.splitlines() if line.startswith("error: ")] == [
+        "error: --round 2: nox -s round-1 has --round 1 already; name one (nox -l lists the "
+        "session of each)"
+    ]
+    assert "usage" not in output
+
+
 def test_lint_explains_itself() -> None:
     done = nox(ROOT, "-s", "lint", "--", "--help")
     assert done.returncode == 0

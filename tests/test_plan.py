@@ -12,9 +12,10 @@ from pytest_regressions.file_regression import FileRegressionFixture
 
 from launch.describe import describe_cache, describe_plan
 from launch.places import Places
-from launch.plan import Plan, child_environment, departures, plan_round
+from launch.plan import Plan, departures, plan_round
 from launch.programs import SideCache, mark_warm
 from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side, updates
+from shared.variables import child_environment
 
 PLACES = Places(
     repo=Path("/REPO"),
@@ -241,9 +242,16 @@ def test_a_part_reads_the_whole_round_once_all_of_it_has_finished(tmp_path: Path
     literal, exact = parts.values()
     for out in parts.values():
         out.mkdir(parents=True)
-        for process in ("ref_s10", "ref_s11", "ref_s12", "ajax"):
-            (out / f"{process}.DONE").write_text("0\n")
+    for name, out in parts.items():
+        for job in plan(ROUNDS[name], replace(PLACES, out=out)).jobs:
+            (out / f"{job.name}.DONE").write_text("0\n")
+            for path in job.expected_files:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
     assert together.lacks() == ()
+    (literal / "ref_s12" / "episodes.jsonl").unlink()
+    assert together.lacks() == (("reference", literal),), "it left no such file"
+    (literal / "ref_s12" / "episodes.jsonl").touch()
     (exact / "ref_s11.DONE").write_text("3\n")
     (literal / "ajax.DONE").unlink()
     assert together.lacks() == (("ajax", literal), ("reference", exact))

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from shared.errors import UserError
-from shared.provenance import REPO, GitState, Roots, git_state, package_versions, system
+from shared.provenance import (
+    REPO,
+    GitState,
+    NoCheckoutError,
+    Roots,
+    git_state,
+    package_versions,
+    system,
+)
 from shared.scan import local_names, scan_text
 
 # --- roots ----------------------------------------------------------------------------------
@@ -139,7 +147,9 @@ def test_looking_writes_nothing_into_the_checkout(checkout: Path, dirty: bool) -
 
 def test_a_folder_that_is_no_checkout_is_one_line(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(UserError) as caught:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    reason = r"not a git repository.*\); use a git checkout$"
+    with pytest.raises(NoCheckoutError, match=reason) as caught:
         git_state(tmp_path)
     assert str(caught.value).startswith(str(tmp_path))
     assert "\n" not in str(caught.value)

@@ -67,10 +67,39 @@ def test_a_document_that_changed_or_went_is_refused(prereg: Path) -> None:
         check_registered(plan(LITERAL), prereg)
 
 
-def test_without_git_nothing_is_shown(tmp_path: Path) -> None:
+def test_outside_of_a_checkout_nothing_is_shown(tmp_path: Path) -> None:
     (tmp_path / "ROUND4.md").write_text("# Round 4\n")
     with pytest.raises(UserError, match="this is no git checkout"):
         check_registered(plan(LITERAL), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("says", "remedy"),
+    [
+        (None, "git: command not found; install git"),
+        (
+            "fatal: detected dubious ownership in repository at 'x'\n"
+            "To add an exception for this directory, call:\n\n\tgit config --global --add s x",
+            "ownership in repository at 'x'); run git config --global --add s x",
+        ),
+        ("fatal: bad config line 1", "(fatal: bad config line 1); see that git -C "),
+    ],
+)
+def test_another_failure_of_git_is_not_taken_for_a_missing_checkout(
+    prereg: Path, monkeypatch: pytest.MonkeyPatch, says: str | None, remedy: str
+) -> None:
+    commit(prereg)
+    program = prereg.parent / "bin" / "git"
+    program.parent.mkdir()
+    if says is not None:
+        (program.parent / "said").write_text(f"{says}\n")
+        program.write_text(f"#!/bin/sh\n/bin/cat '{program.parent}/said' >&2\nexit 128\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    with pytest.raises(UserError, match=r"prereg/ROUND4\.md: whether .* not known: ") as caught:
+        check_registered(plan(LITERAL), prereg)
+    assert remedy in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("other", [LITERAL.smoke(), replace(LITERAL, rows=2000)])
@@ -138,9 +167,12 @@ def test_the_round_itself_records_the_digest_of_its_document(
 def test_a_detached_series_goes_on_by_itself(tmp_path: Path, launch: Launch) -> None:
     code, output = end(launch(*AJAX_ALONE, "--detach", of=SERIES_SMOKE))
     assert code == 0
+    log = tmp_path / "out" / "literal" / "launch.log"
     assert output.count("detached: launcher pid") == 1
+    assert f"output of all parts in {log}\n" in output
+    assert f"nox -s status -- --root {tmp_path / 'out'} --watch, stop it" in output
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "exact" / "ajax.DONE").exists():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert "4-exact" in (tmp_path / "out" / "literal" / "launch.log").read_text()
+    assert "4-exact" in log.read_text()

@@ -145,7 +145,10 @@ def test_a_killed_process_is_named_and_the_rest_goes_on(tmp_path: Path, launch: 
     [
         ("ajax:fail", "FAILED ajax: exit code 3; log: "),
         ("ajax:forget", "FAILED ajax: ended with 0 but left no ajax/s1/records.jsonl; log: "),
-        ("ajax:leak", "FAILED scan: exit code 1"),
+        (
+            "ajax:leak",
+            "FAILED scan: exit code 1; each line above names a file and what in it tells",
+        ),
     ],
 )
 def test_what_went_wrong_is_said_at_the_end(launch: Launch, action: str, said: str) -> None:
@@ -274,6 +277,19 @@ def test_too_little_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UserError, match=r"MiB are free, 3 processes need about"):
         preflight.check_room(tmp_path / "a" / "b", 3, [])
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interpreter_is_asked_once_by_a_dry_run_and_anew_by_a_start(
+    tmp_path: Path, launch: Launch, python: Path
+) -> None:
+    asked = tmp_path / "asked"
+    script = python.read_text().replace("\nexec", f"\necho >> '{asked}'\nexec")
+    python.write_text(script)
+    assert end(launch("--dry-run"))[0] == 0
+    assert asked.read_text().count("\n") == 2, "for each side once"
+    asked.unlink()
+    assert end(launch(*AJAX_ALONE))[0] == 0
+    assert asked.read_text().count("\n") == 3, "for the plan, for the record, and to run"
 
 
 # --- what is recorded -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Round 4 as users compare it: both parts together, or nothing but checks before both have run."""
+"""Round 4 as users compare it once both parts have run: tables, page, figures and the reading."""
 
 import gzip
 import json
@@ -15,29 +15,13 @@ import pytest
 
 from analysis import compare
 from analysis.figures import draw_all
-from analysis.forms import CELLS
 from analysis.round4 import key
+from analysis.round4_rules import CELLS
 from analysis.study import Request, Source, Study, study
 from analysis.together import READINGS, line_of
-from tests.conftest import Command, Done, tree
+from tests.conftest import Command, tree, whole
 from tests.synthetic import write_run
-from tests.synthetic_round4 import EXACT, LITERAL, PARTS, SEEDS, STATISTICS, write_round4
-
-TABLES = {"compare.md", "summary.json", "figures.json"}
-
-
-@pytest.fixture(scope="session")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_round4(tmp_path_factory.mktemp("round4") / "round4")
-
-
-@pytest.fixture
-def round4(source: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(source, tmp_path / "round4"))
-
-
-def whole(command: Command, root: Path, *more: object) -> Done:
-    return command(compare.main, "--round", "4", "--root", root, *more)
+from tests.synthetic_round4 import PARTS, SEEDS, STATISTICS, TABLES
 
 
 def reading(root: Path) -> dict[str, Any]:
@@ -316,16 +300,25 @@ def test_parts_in_each_others_place_are_noticed(round4: Path, command: Command) 
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_lost_file_is_one_clear_line(round4: Path, command: Command) -> None:
-    (round4 / "literal" / "ref_s10" / "records.jsonl").unlink()
+@pytest.mark.parametrize(
+    ("lost", "check"),
+    [
+        ("literal/ref_s10/records.jsonl", "ref s10 records: records.jsonl is missing"),
+        ("exact/ajax/s11/records.jsonl", "ajax s11 records: records.jsonl is missing"),
+        ("exact/ajax/ajax_final.npz", "ajax final state: ajax_final.npz is missing"),
+        ("exact/launch_info.txt", "pre-registration: none recorded, now it is"),
+    ],
+)
+def test_a_lost_file_leaves_the_round_undecided(
+    lost: str, check: str, round4: Path, command: Command
+) -> None:
+    (round4 / lost).unlink()
     done = whole(command, round4)
-    assert done.status == 1
+    assert (done.status, done.err) == (1, "")
     (line,) = [line for line in done.out.splitlines() if line.startswith("Reading: ")]
-    assert line == (
-        "Reading: out of reach (literal: training-metric windows, entropy overlap (seed 10): needs "
-        "ref_s10/records.jsonl)."
-    )
-    assert reading(round4)["reading"] is None
+    part = lost.partition("/")[0]
+    assert line.startswith(f"Reading: undecided: failed check: {part}: FAIL {check}")
+    assert reading(round4)["reading"] == "undecided"
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -340,80 +333,16 @@ def test_a_final_state_that_does_not_fit_leaves_the_round_undecided(
     assert (done.status, done.failed_checks) == (1, ["ajax s10 S2 audit"])
 
 
-# --- before both parts have run -------------------------------------------------------------
-
-WAITING = "nothing of a series is computed before all of its processes have finished, except the"
-
-
-def part(command: Command, root: Path, name: str) -> Done:
-    return command(compare.main, "--round", f"4-{name}", "--root", root / name)
-
-
-@pytest.mark.parametrize("code", [None, "1\n"], ids=["not there", "failed"])
-def test_of_a_part_whose_sibling_has_not_finished_the_checks_only(
-    code: str | None, round4: Path, command: Command
+@pytest.mark.usefixtures("undrawn")
+def test_a_start_under_no_document_leaves_the_round_undecided(
+    round4: Path, command: Command
 ) -> None:
-    done_file = round4 / "exact" / "ref_s11.DONE"
-    done_file.unlink()
-    if code:
-        done_file.write_text(code)
-    before = tree(round4)
-    done = part(command, round4, "literal")
-    assert (done.status, done.err, done.failed_checks) == (0, "", [])
-    title, checks, waiting = done.out.splitlines()
-    assert title == "Round 4: the literal expectation on both sides"
-    assert re.fullmatch(r"checks: \d\d passed, 0 failed, 0 not possible", checks)
-    assert waiting == f"{WAITING} checks (prereg/ROUND4.md); {done_file} is not there or not 0"
-    done = part(command, round4, "exact")
-    assert (done.status, done.failed_checks) == (1, ["ref s11 exit code"])
-    for options in (("--root", round4 / "literal"), ("--root", round4 / "exact")):
-        assert WAITING in command(compare.main, *options).out
-    mixed = ("--ref-root", round4 / "literal", "--ajax-root", round4 / "exact")
-    assert WAITING in command(compare.main, *mixed, "--out", round4 / "mixed").out
+    for part in PARTS:
+        path = round4 / part / "launch_info.txt"
+        path.write_text(re.sub("^pre-registration: .*\n", "", path.read_text(), flags=re.M))
     done = whole(command, round4)
-    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-    assert done.err.startswith(f"error: {WAITING}")
-    assert tree(round4) == before
-
-
-def test_of_the_first_part_alone_the_checks_only(round4: Path, command: Command) -> None:
-    shutil.rmtree(round4 / "exact")
-    before = tree(round4)
-    done = part(command, round4, "literal")
-    assert done.status == 0
-    assert f"{round4 / 'exact' / 'ref_s10.DONE'} and 3 more is not there" in done.out
-    done = whole(command, round4)
-    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-    assert tree(round4) == before
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_once_both_have_run_a_part_has_its_tables(round4: Path, command: Command) -> None:
-    done = part(command, round4, "literal")
-    assert done.status == 0
-    assert WAITING not in done.out
-    assert set(tree(round4 / "literal")) >= TABLES
-    assert not (round4 / "exact" / "compare.md").exists()
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_runs_under_no_pre_registration_wait_for_nothing(tmp_path: Path, command: Command) -> None:
-    smoke = replace(LITERAL, seeds=(0, 1), rows=1_600, episodes=2, tiny=True, registered="")
-    write_run(tmp_path / "literal", smoke)
-    done = command(compare.main, "--root", tmp_path / "literal")
-    assert (done.status, done.failed_checks) == (0, [])
-    assert "No rule is about this part alone" in done.out
-    assert (tmp_path / "literal" / "compare.md").exists()
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_a_smoke_of_both_parts_is_not_read(tmp_path: Path, command: Command) -> None:
-    sizes = {"seeds": (0, 1), "rows": 1_600, "episodes": 2, "tiny": True, "registered": ""}
-    write_run(tmp_path / "literal", replace(LITERAL, **sizes))
-    write_run(tmp_path / "exact", replace(EXACT, **sizes))
-    done = whole(command, tmp_path)
-    assert (done.status, done.failed_checks) == (0, [])
-    assert "Reading: out of reach (literal is a smoke" in done.out
+    assert (done.status, done.failed_checks) == (1, ["pre-registration"] * 2)
+    assert "Reading: undecided: failed check: literal: FAIL pre-registration: none rec" in done.out
 
 
 @pytest.mark.parametrize(
@@ -431,15 +360,3 @@ def test_options_that_do_not_fit(options: tuple[str, ...], words: str, command: 
     done = command(compare.main, *options)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert words in done.err
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_a_start_under_no_document_leaves_the_round_undecided(
-    round4: Path, command: Command
-) -> None:
-    for part in PARTS:
-        path = round4 / part / "launch_info.txt"
-        path.write_text(re.sub("^pre-registration: .*\n", "", path.read_text(), flags=re.M))
-    done = whole(command, round4)
-    assert (done.status, done.failed_checks) == (1, ["pre-registration"] * 2)
-    assert "Reading: undecided: failed check: literal: FAIL pre-registration: none rec" in done.out

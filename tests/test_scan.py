@@ -3,6 +3,7 @@
 import getpass
 import gzip
 import io
+import json
 import os
 import platform
 import re
@@ -14,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import RecordError
+from shared.metrics import AJAX_TO_REFERENCE
+from shared.records import Record
 from shared.scan import files_below, local_names, main, scan_text, scan_tree
 
 # Spelled in two parts, so that the scan finds nothing in this file.
@@ -123,6 +126,22 @@ def test_common_words_and_short_names_are_not_looked_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(getpass, "getuser", lambda: "Root")
     monkeypatch.setattr(Path, "home", lambda: Path("elsewhere") / "jo")
     assert local_names() == {}
+
+
+def test_a_user_called_like_a_metric_is_not_found_in_every_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(platform, "node", lambda: "loki")
+    for name in ("max", "mean", "std", "ref", "ajax", "worker", "literal", "evals", "jane"):
+        monkeypatch.setattr(getpass, "getuser", lambda name=name: name)
+        monkeypatch.setattr(Path, "home", lambda: Path("elsewhere") / "root")
+        wanted = {"loki": "host name"} | ({"jane": "user name"} if name == "jane" else {})
+        assert local_names() == wanted, name
+    raw = {name: 0.0 for pair in AJAX_TO_REFERENCE.items() for name in pair}
+    row = Record(0, 400, 0, "ref", 9.5, 9.5, None, None, raw, raw, {"low": 0.0, "scale": 1.0})
+    for word in re.findall(r"\w\w\w+", json.dumps(row.train)):
+        monkeypatch.setattr(getpass, "getuser", lambda name=word: name)
+        assert texts(json.dumps(row.to_json()), local_names()) == []
 
 
 def test_a_user_without_an_entry_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

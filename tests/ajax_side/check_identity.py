@@ -9,11 +9,12 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from ajax_side.identity import SRC_VARIABLE, checkout, find_source, release
+from ajax_side.identity import checkout, find_source, release
 from shared.distributions import AJAX_RELEASE_DIGEST, find_distribution
 from shared.errors import UserError
 from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE
 from shared.provenance import REPO
+from shared.variables import AJAX_VARIABLE
 
 #: Runs with a copied wheel first on the path; prints nothing where the source is refused.
 IMPORT = """
@@ -158,8 +159,8 @@ class Checkouts(unittest.TestCase):
         self.assertTrue(find_source(self.root).dirty)
 
     def test_variable_names_the_src_directory(self) -> None:
-        os.environ[SRC_VARIABLE] = str(self.root / "src")
-        self.addCleanup(os.environ.pop, SRC_VARIABLE)
+        os.environ[AJAX_VARIABLE] = str(self.root / "src")
+        self.addCleanup(os.environ.pop, AJAX_VARIABLE)
         self.assertEqual(find_source(None).commit, self.git("rev-parse", "HEAD"))
 
     def test_no_checkout_there(self) -> None:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from ajax.agents.DreamerV3.learner import draw_train_noise
 
-from ajax_side.probe_encoder import Networks
+from ajax_side.networks import Networks
 from ajax_side.probe_matched import context_batch, probe, sizes, start
 from shared.arrays import Arrays
 from shared.errors import UserError
@@ -56,18 +56,24 @@ class Given(unittest.TestCase):
             {name: each.shape for name, each in own._asdict().items()},
         )
 
-    def test_actions_are_one_hot_and_latents_those_of_row_0(self) -> None:
+    def test_every_field_goes_to_its_place_and_actions_are_one_hot(self) -> None:
+        rng = np.random.default_rng(0)
         batch = {
-            "vector": np.ones((2, 3, 4), np.float32),
+            "vector": rng.normal(size=(2, 3, 4)),
             "action": np.array([[0, 1, 1], [1, 0, 0]], np.int32),
-            "deter": np.full((2, 5), 7, np.float32),
-            "stoch": np.ones((2, 6), np.int32),
-            **{name: np.zeros((2, 3)) for name in ("reward", "is_first", "is_last")},
-            "is_terminal": np.zeros((2, 3), bool),
+            "deter": rng.normal(size=(2, 5)),
+            "stoch": rng.integers(0, 9, (2, 6)),
+            "reward": rng.normal(size=(2, 3)),
+            "is_first": np.array([[1, 0, 0], [0, 0, 0]], bool),
+            "is_last": np.array([[0, 0, 1], [0, 1, 0]], bool),
+            "is_terminal": np.array([[0, 0, 0], [0, 1, 0]], bool),
         }
         found = context_batch(batch, 2)
         np.testing.assert_array_equal(found.action[0], [[1, 0], [0, 1], [0, 1]])
-        self.assertEqual(found.context_deter.shape, (2, 5))
+        places = {"obs": "vector", "context_deter": "deter", "context_stoch": "stoch"}
+        places |= {name: name for name in ("reward", "is_first", "is_last", "is_terminal")}
+        for place, name in places.items():
+            np.testing.assert_array_equal(getattr(found, place), batch[name], err_msg=place)
 
     def test_a_case_without_runs_is_checked_only(self) -> None:
         def asked(**changes: str) -> Arrays:
@@ -79,6 +85,10 @@ class Given(unittest.TestCase):
             ({"lamda": "0.9"}, "has no lamda; did you mean lam"),
             ({"warmup": "soon"}, "give a value of type int"),
             ({"lam": "1.5"}, "Ajax's configuration refuses it: lam must be"),
+            (
+                {"units": "32"},
+                r"--change ajax\.units=32: .* would be .* in place of .*, and the rec",
+            ),
         ):
             with self.assertRaisesRegex(UserError, reason):
                 asked(**changes)

@@ -9,7 +9,8 @@ from ajax.agents.DreamerV3.learner import init_learner
 from ajax.agents.DreamerV3.train_DreamerV3 import env_spec
 from flax.traverse_util import unflatten_dict
 
-from ajax_side.probe_encoder import Networks, magnitudes
+from ajax_side.networks import Networks
+from ajax_side.probe_encoder import magnitudes
 from shared.arrays import Arrays
 from shared.encoder_case import OUTPUTS, STATES, shake, states
 from shared.parameter_map import PAIRS, to_ajax

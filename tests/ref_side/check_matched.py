@@ -11,11 +11,11 @@ from dreamerv3 import jaxutils
 from dreamerv3 import ninjax as nj
 
 from ref_side.forced_noise import forced
-from ref_side.probe_encoder import Networks
-from ref_side.probe_matched import sizes, start, whole_batch
+from ref_side.networks import Networks
+from ref_side.probe_matched import probe, sizes, start, whole_batch
 from ref_side.probe_record import rows_for
 from shared.errors import UserError
-from shared.matched_case import CONTEXT, FIELDS, draw_noise, networks_of
+from shared.matched_case import CONTEXT, FIELDS, Case, draw_noise, networks_of
 from shared.protocol import updates
 
 SHAPES = {"posterior": (2, 3, 4, 5), "prior": (6, 7, 4, 5), "action": (6, 8, 2)}
@@ -147,6 +147,12 @@ class Start(unittest.TestCase):
         self.assertEqual(networks.stock.opt.agc, 0.3)
         with self.assertRaisesRegex(UserError, r"has no opt\.acg; did you mean opt\.agc"):
             Networks(tiny=True, changes={"opt.acg": "0.1"})
+
+    def test_a_setting_that_decides_a_size_is_refused_before_anything_runs(self) -> None:
+        case = Case(True, 1, 0, (), {"critic.units": "32"}, {}, {})
+        reason = r"--change reference\.critic\.units=32: agent/critic/.* in place of"
+        with self.assertRaisesRegex(UserError, reason):
+            probe(case.arrays())
 
 
 class Batches(unittest.TestCase):

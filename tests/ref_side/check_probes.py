@@ -9,7 +9,8 @@ import numpy as np
 from dreamerv3.jaxagent import JAXAgent
 
 from ref_side.environment import CartPoleEnv
-from ref_side.probe_encoder import Networks, magnitudes, observations, probe
+from ref_side.networks import Networks
+from ref_side.probe_encoder import magnitudes, observations, probe
 from shared.arrays import below
 from shared.encoder_case import BATCH, INITIAL, LENGTH, OUTPUTS, SHAKEN, STATES
 from shared.parameter_map import PAIRS, is_network

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analysis.statistics import ranges_overlap
-from shared.protocol import SIDE_LABEL, SIDES, Side, arm
+from shared.protocol import FORMS, SIDE_LABEL, SIDES, Form, Side, arm
 
-Form = Literal["literal", "exact"]
-FORMS: tuple[Form, Form] = ("literal", "exact")
 #: A side with one of the forms: a cell of the two by two.
 Cell = tuple[Side, Form]
 #: In the order in which tables and figures show them: equal forms stand together.
@@ -96,6 +94,12 @@ def effect(measure: Measure, literal: Sequence[float], exact: Sequence[float]) -
 def remainder(measure: Measure, reference: Sequence[float], ajax: Sequence[float]) -> float:
     """What is left between the sides at one form, of two ``[seeds]``: never negative."""
     return abs(_scaled_mean(measure, reference) - _scaled_mean(measure, ajax))
+
+
+def half_the_smaller(effects: Mapping[Side, float]) -> float:
+    """Half the smaller of the two sides' effects; NaN where a side has none."""
+    values = list(effects.values())
+    return min(values) / 2 if _all_finite(values) else math.nan
 
 
 def _scaled_mean(measure: Measure, values: Sequence[float]) -> float:
@@ -189,7 +193,7 @@ def _effect_faults(measure: Measure, effects: Mapping[Side, float]) -> Iterator[
 def _remainder_faults(
     measure: Measure, effects: Mapping[Side, float], remainders: Mapping[Form, float]
 ) -> Iterator[str]:
-    half = min(effects.values()) / 2
+    half = half_the_smaller(effects)
     for form, found in remainders.items():
         if found >= half:
             yield (

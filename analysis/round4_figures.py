@@ -10,10 +10,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, thousands
 from analysis.comparison import ENTROPY
-from analysis.forms import CELLS, Cell, Form, cell_name
 from analysis.round4 import WINDOWS, Round4, at_checkpoints, beside, key
+from analysis.round4_rules import CELLS, Cell, cell_name
 from analysis.windows import STANDARD_WIDTH, side_windows, window_table
-from shared.protocol import SIDE_LABEL, Side
+from shared.protocol import SIDE_LABEL, Form, Side
 
 _BEHIND = "0.82"
 _SHORT: dict[Side, str] = {"reference": "Ref.", "ajax": "Ajax"}
