@@ -3,111 +3,49 @@
 Both forms on both sides, operation by operation and compiled, against float64 (protocol section 8).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from diagnose.expectation_figure import draw
+from diagnose.expectation_rows import OUTER, TILTS, Row, cases, measure
 from diagnose.findings import Claim, Finding, Table, number
 from diagnose.sides import Answer, Sides
 from shared.arrays import Arrays, above
-from shared.parameter_map import BINS
 from shared.probing import ZERO
 from shared.protocol import SIDE_LABEL, SIDES, Side
 
-Doubles = npt.NDArray[np.float64]
-
-PART, ROWS = "expectation", 4096
-SMALL = 1e-4
-#: Batches of the same mirrored rows.
-SHAPES = ((1,), (16,), (64,), (1024,), (16, 64))
-#: By how much the outermost bins' logits lie below the middle one's; between, linear in symlog.
-TILTS = (0, 2, 4, 6, 8, 10, 15, 20, 25)
-#: Bins beyond this, in units of reward, are the outer ones.
-OUTER = 1e6
-#: Published (protocol section 8): std and largest error of the literal form on mirrored logits,
-#: and its constant at zero logits, under jit.
-PUBLISHED_STD, PUBLISHED_MAX = 0.085, 0.3
-PUBLISHED_CONSTANT: dict[Side, float] = {"reference": -0.163, "ajax": 0.162}
-PUBLISHED_RANDOM = {"random/1e-4": 0.2, "random/1": 0.8}
-#: Prefix of cases of the reference's own logits.
-CAPTURED = "captured"
+PART = "expectation"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One form, mode and case of a side; errors are those of every element against float64."""
+class Published:
+    """A published figure, and by how much another machine's may differ from it."""
 
-    side: Side
-    form: str
-    mode: str
-    case: str
-    low: float
-    high: float
-    #: Different values among the elements.
-    values: int
-    error_std: float
-    error_max: float
-    #: Mean over elements of 3 eps E_p|b|, and the largest error in units of it.
-    bound: float
-    of_bound: float
-    #: Mean probability of the bins beyond OUTER.
-    outer_mass: float
+    value: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        return f"{self.value:g} +-{self.tolerance:g}"
+
+    def __contains__(self, found: float) -> bool:
+        return abs(found - self.value) <= self.tolerance
 
 
-def cases() -> Arrays:
-    """Case -> logits ``[..., BINS]`` float32, the same in every call."""
-    rng = np.random.default_rng(0)
-    half = rng.normal(0, SMALL, (ROWS, BINS // 2))
-    middle = rng.normal(0, SMALL, (ROWS, 1))
-    mirrored = np.concatenate([half, middle, half[:, ::-1]], -1)
-    slope = np.abs(np.linspace(-1, 1, BINS))
-    found = {
-        **{f"{ZERO}/{rows}": np.zeros((rows, BINS)) for rows in (1, 16, 1024)},
-        f"{ZERO}/16x64": np.zeros((16, 64, BINS)),
-        "mirrored": mirrored,
-        **{
-            f"shape/{'x'.join(map(str, shape))}": mirrored[: int(np.prod(shape))].reshape(
-                *shape, -1
-            )
-            for shape in SHAPES
-        },
-        **{f"tilt/{tilt}": mirrored - tilt * slope for tilt in TILTS},
-        "random/1e-4": rng.normal(0, SMALL, (ROWS, BINS)),
-        "random/1": rng.normal(0, 1, (ROWS, BINS)),
-    }
-    return {name: logits.astype(np.float32) for name, logits in found.items()}
-
-
-def in_double(logits: npt.NDArray[np.float32], bins: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Expectation, E_p|b| and probability of the outer bins in float64, each ``[...]``."""
-    wide = logits.astype(np.float64)
-    weights = np.exp(wide - wide.max(-1, keepdims=True))
-    probabilities = weights / weights.sum(-1, keepdims=True)
-    terms = probabilities * bins
-    # Mirror pairs first: rounding of the large bins would drown the rest.
-    expectation = (terms + terms[..., ::-1]).sum(-1) / 2
-    return expectation, np.abs(terms).sum(-1), probabilities[..., np.abs(bins) > OUTER].sum(-1)
-
-
-def measure(side: Side, answer: Arrays, logits: Arrays) -> Iterator[Row]:
-    """A row for every form, mode and case that a probe answered."""
-    bins = answer["bins"].astype(np.float64)
-    truths = {case: in_double(each, bins) for case, each in logits.items()}
-    for name, values in answer.items():
-        if name == "bins":
-            continue
-        form, mode, case = name.split("/", 2)
-        truth, magnitude, outer = truths[case]
-        error = values.astype(np.float64) - truth
-        bound = 3 * np.finfo(np.float32).eps * magnitude
-        yield Row(
-            *(side, form, mode, case, float(values.min()), float(values.max())),
-            *(len(np.unique(values)), float(error.std()), float(np.abs(error).max())),
-            *(float(bound.mean()), float((np.abs(error) / bound).max()), float(outer.mean())),
-        )
+#: Published (protocol section 8): std and largest error of the literal form on mirrored logits,
+#: and its constant at zero logits, under jit; std of both forms on random logits.
+LITERAL_STD, LITERAL_MAX = Published(0.085, 0.01), Published(0.3, 0.1)
+CONSTANT: dict[Side, Published] = {
+    "reference": Published(-0.163, 0.01),
+    "ajax": Published(0.162, 0.01),
+}
+RANDOM_STD = {"random/1e-4": Published(0.2, 0.1), "random/1": Published(0.8, 0.3)}
+#: What the exact form may be from float64 where float32 has no other error (published: 2e-9), and
+#: the std below which there is no noise.
+EXACT_ERROR, NO_NOISE = 1e-6, 1e-5
+#: Std of the noise on parts of the mirrored logits, and on logits of a training run.
+OF_A_SHAPE, OF_A_RUN = (0.05, 0.12), (0.05, 0.15)
+#: Prefix of cases of the reference's own logits.
+CAPTURED = "captured"
 
 
 def run(sides: Sides, captured: Arrays) -> Finding:
@@ -204,12 +142,10 @@ def _at_zero(rows: Sequence[Row]) -> list[Claim]:
             "any other value: the noise would not come from the compiler",
         ),
         Claim(
-            "compiled, the literal form gives a constant: published -0.163 and +0.162, +-0.01",
+            "compiled, the literal form gives a constant: published "
+            + ", ".join(f"{side} {figure}" for side, figure in CONSTANT.items()),
             _each(compiled, "low"),
-            all(
-                row.values == 1 and abs(row.low - PUBLISHED_CONSTANT[row.side]) <= 0.01
-                for row in compiled
-            ),
+            all(row.values == 1 and row.low in CONSTANT[row.side] for row in compiled),
             "zero, several values, or another constant (this depends on jaxlib and CPU)",
         ),
     ]
@@ -223,26 +159,23 @@ def _mirrored(rows: Sequence[Row]) -> list[Claim]:
     ]  # one element has no spread
     return [
         Claim(
-            "on mirrored logits the exact form is near float64: published 2e-9, below 1e-6",
+            "on mirrored logits the exact form is near float64: published 2e-9, below "
+            f"{EXACT_ERROR:g}",
             "largest: " + _each(exact, "error_max"),
-            all(row.error_max < 1e-6 for row in exact),
-            "an error of 1e-6 or more",
+            all(row.error_max < EXACT_ERROR for row in exact),
+            "a larger error",
         ),
         Claim(
-            f"the compiled literal form is noise: published std {PUBLISHED_STD} +-0.01, max about "
-            f"{PUBLISHED_MAX} +-0.1",
+            f"the compiled literal form is noise: published std {LITERAL_STD}, max about "
+            f"{LITERAL_MAX}",
             "std: " + _each(literal, "error_std") + "; max: " + _each(literal, "error_max"),
-            all(
-                abs(row.error_std - PUBLISHED_STD) <= 0.01
-                and abs(row.error_max - PUBLISHED_MAX) <= 0.1
-                for row in literal
-            ),
+            all(row.error_std in LITERAL_STD and row.error_max in LITERAL_MAX for row in literal),
             "another spread",
         ),
         Claim(
-            "its noise is there in every batch shape: std between 0.05 and 0.12",
+            "its noise is there in every batch shape: std between {} and {}".format(*OF_A_SHAPE),
             "std: " + _each(shapes, "error_std"),
-            all(0.05 <= row.error_std <= 0.12 for row in shapes),
+            all(OF_A_SHAPE[0] <= row.error_std <= OF_A_SHAPE[1] for row in shapes),
             "a batch shape without it",
         ),
     ]
@@ -250,7 +183,6 @@ def _mirrored(rows: Sequence[Row]) -> list[Claim]:
 
 def _elsewhere(rows: Sequence[Row]) -> list[Claim]:
     randoms = _pick(rows, "random/")
-    spreads = [(row, PUBLISHED_RANDOM[row.case]) for row in randoms]
     tilted = _pick(rows, f"tilt/{TILTS[-1]}", "literal", "jit")
     return [
         Claim(
@@ -260,22 +192,18 @@ def _elsewhere(rows: Sequence[Row]) -> list[Claim]:
             "an element beyond the bound",
         ),
         Claim(
-            "and both carry the same rounding: published std about 0.2 at scale 1e-4 (+-0.1), 0.8 "
-            "at scale 1 (+-0.3)",
-            "; ".join(
-                f"{case}: {_each(_pick(rows, case), 'error_std')}" for case in PUBLISHED_RANDOM
-            ),
-            all(
-                abs(row.error_std - wanted) <= (0.1 if wanted < 0.5 else 0.3)
-                for row, wanted in spreads
-            ),
+            "and both carry the same rounding: published std about "
+            + ", ".join(f"{figure} ({case})" for case, figure in RANDOM_STD.items()),
+            "; ".join(f"{case}: {_each(_pick(rows, case), 'error_std')}" for case in RANDOM_STD),
+            all(row.error_std in RANDOM_STD[row.case] for row in randoms),
             "a form that is exact there, or much worse",
         ),
         Claim(
-            "the literal form's noise is that of the outer bins' mass: below 1e-5 without it",
+            f"the literal form's noise is that of the outer bins' mass: below {NO_NOISE:g} without "
+            "it",
             f"std with mass {number(max(row.outer_mass for row in tilted))}: "
             + _each(tilted, "error_std"),
-            all(row.error_std < 1e-5 for row in tilted),
+            all(row.error_std < NO_NOISE for row in tilted),
             "noise that stays",
         ),
     ]
@@ -289,10 +217,10 @@ def _captured(rows: Sequence[Row]) -> list[Claim]:
     return [
         Claim(
             "on logits of the reference's own first updates the compiled literal form is noise of "
-            "std 0.05 to 0.15, the exact one within 1e-6 of float64",
+            "std {} to {}, the exact one within {:g} of float64".format(*OF_A_RUN, EXACT_ERROR),
             f"std: literal {_each(literal, 'error_std')}; exact {_each(exact, 'error_std')}",
-            all(0.05 <= row.error_std <= 0.15 for row in literal)
-            and all(row.error_max < 1e-6 for row in exact),
+            all(OF_A_RUN[0] <= row.error_std <= OF_A_RUN[1] for row in literal)
+            and all(row.error_max < EXACT_ERROR for row in exact),
             "updates that take the noise away, or bring it to the exact form",
         )
     ]

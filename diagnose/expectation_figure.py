@@ -1,22 +1,19 @@
 """Figure of part ``expectation``: errors on mirrored logits, and how they follow the outer bins."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from diagnose.expectation_rows import Row
 from diagnose.figures import COLOUR, MARKER, new_figure
 from shared.protocol import SIDE_LABEL, SIDES
-
-if TYPE_CHECKING:
-    from diagnose.expectation import Row
 
 #: Drawn for an error of exactly 0, which a logarithm has no place for.
 FLOOR = 1e-12
 _FILL = {"literal": "full", "exact": "none"}
 
 
-def draw(rows: "Sequence[Row]") -> Figure:
+def draw(rows: Sequence[Row]) -> Figure:
     """Left: std of the error by case, compiled. Right: by the mass of the outer bins."""
     figure = new_figure(9.5, 4)
     left, right = figure.subplots(1, 2)

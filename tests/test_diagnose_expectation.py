@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pytest
 
 from diagnose import expectation
-from diagnose.expectation import PUBLISHED_CONSTANT, Row, cases, in_double, judge, measure
+from diagnose.expectation import CONSTANT, judge
+from diagnose.expectation_rows import Row, cases, in_double, measure
 from diagnose.findings import Claim
 from shared.arrays import Arrays
 from shared.parameter_map import BINS
@@ -41,7 +42,7 @@ def fused(side: Side) -> Form:
         value = (wide + below).sum(-1)
         uniform = np.ptp(logits) == 0
         return np.asarray(
-            np.full_like(value, PUBLISHED_CONSTANT[side]) if uniform else value, np.float32
+            np.full_like(value, CONSTANT[side].value) if uniform else value, np.float32
         )
 
     return literal
