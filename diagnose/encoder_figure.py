@@ -1,24 +1,20 @@
 """Figure of part ``encoder``: both populations with seeds 0 to 2, and the outputs' differences."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from diagnose.encoder_measured import RUN_SEEDS, Output, Population
 from diagnose.figures import COLOUR, MARKER, new_figure
 from shared.encoder_case import OUTPUTS, SHAKEN
 from shared.protocol import SIDE_LABEL, SIDES
 
-if TYPE_CHECKING:
-    from diagnose.encoder import Output, Population
-
-_RUN_SEEDS = 3
 #: Drawn for no difference at all.
 _FLOOR = 1e-9
 
 
-def draw(population: "Population", outputs: "Sequence[Output]") -> Figure:
+def draw(population: Population, outputs: Sequence[Output]) -> Figure:
     """Left: distribution functions of the magnitude. Right: largest difference of each output."""
     figure = new_figure(9.5, 4)
     left, right = figure.subplots(1, 2)
@@ -28,8 +24,8 @@ def draw(population: "Population", outputs: "Sequence[Output]") -> Figure:
         label = f"{SIDE_LABEL[side]}, {len(values)} seeds"
         left.step(np.sort(values), shares, where="mid", color=COLOUR[side], label=label)
         left.plot(
-            values[:_RUN_SEEDS],
-            [population.quantile(side, seed) for seed in range(_RUN_SEEDS)],
+            values[list(RUN_SEEDS)],
+            [population.quantile(side, seed) for seed in RUN_SEEDS],
             *(MARKER[side],),
             color=COLOUR[side],
             label=f"{SIDE_LABEL[side]}, seeds 0 to 2",

@@ -7,16 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diagnose.encoder import (
-    OUTPUT_TOLERANCE,
-    Counts,
-    Output,
-    Population,
-    compare,
-    count,
-    judge,
-    run,
-)
+from diagnose.encoder import Counts, compare, count, judge, run
+from diagnose.encoder_measured import OUTPUT_TOLERANCE, Output, Population
 from diagnose.findings import Claim
 from diagnose.sides import Answer, Sides
 from shared.encoder_case import INITIAL, OUTPUTS, SHAKEN
