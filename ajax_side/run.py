@@ -15,14 +15,13 @@ from shared.files import write_atomic, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
 from shared.protocol import AJAX_RELEASE, N_ENVS, checkpoints
 from shared.provenance import OUT_ROOT, REPO, package_versions
-from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE
+from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
 if TYPE_CHECKING:  # it loads jax and Ajax, which must wait for their environment
     from ajax_side.training import Plan
 
 #: Where Ajax and matplotlib would otherwise write into the user's home.
 _CACHES = REPO / ".work" / "cache"
-_FLAGS_VARIABLE = XLA_FLAGS_VARIABLE["ajax"]
 
 
 def main() -> int:
@@ -126,8 +125,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         description="Train Ajax's DreamerV3 on CartPole, all seeds in one vmapped call, and write "
         "OUT/ajax as protocol section 7 describes it. Runs inside the Ajax environment.",
         epilog=f"Environment: {AJAX_VARIABLE} names a src directory (as --ajax-root DIR does with "
-        f"DIR/src); {_FLAGS_VARIABLE} becomes XLA_FLAGS; AJAX_JAX_COMPILE_CACHE_DIR moves Ajax's "
-        "compilation cache from .work/cache/ajax of this project, AJAX_NO_COMPILE_CACHE=1 turns "
+        f"DIR/src); {XLA_FLAGS_VARIABLE['ajax']} becomes XLA_FLAGS; AJAX_JAX_COMPILE_CACHE_DIR "
+        "moves Ajax's compilation cache from .work/cache/ajax of this project, AJAX_NO_COMPILE_CACHE=1 turns "
         "it off.",
     )
     parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
@@ -171,9 +170,7 @@ def check(options: argparse.Namespace) -> None:
 
 def set_environment() -> None:
     """Set what jax, Ajax and matplotlib read when they are imported (protocol section 1)."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    if (flags := os.environ.get(_FLAGS_VARIABLE)) is not None:
-        os.environ["XLA_FLAGS"] = flags
+    set_jax_environment("ajax")
     if not os.environ.get("AJAX_NO_COMPILE_CACHE"):
         os.environ.setdefault("AJAX_JAX_COMPILE_CACHE_DIR", str(_CACHES / "ajax"))
     os.environ.setdefault("MPLCONFIGDIR", str(_CACHES / "matplotlib"))

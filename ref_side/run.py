@@ -18,12 +18,10 @@ from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, 
 from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
 from shared.protocol import N_ENVS, REFERENCE_REMOTE
 from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
-from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
+from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
 if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.session import Settings
-
-_FLAGS_VARIABLE = XLA_FLAGS_VARIABLE["reference"]
 
 
 def main() -> int:
@@ -31,7 +29,7 @@ def main() -> int:
     began = time.time()
     options = parse()
     check(options)
-    set_environment()
+    set_jax_environment("reference")
     directory = RunLayout(options.out.resolve()).reference_dir(options.seed)
     if directory.exists():
         raise UserError(f"{directory} exists already; choose another --out, or move it away")
@@ -125,8 +123,8 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         description="Train the reference DreamerV3 on CartPole, one seed, and write OUT/ref_s<S> "
         "as protocol section 7 has it. Runs inside the reference environment; the checkout is "
         "verified against its pinned commit first and never written to.",
-        epilog=f"Environment: {_FLAGS_VARIABLE} becomes XLA_FLAGS; variables of jax's compilation "
-        "cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: python would import "
+        epilog=f"Environment: {XLA_FLAGS_VARIABLE['reference']} becomes XLA_FLAGS; variables "
+        "of jax's compilation cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: python would import "
         "from it at once.",
     )
     parser.add_argument(
@@ -181,13 +179,6 @@ def check(options: argparse.Namespace) -> None:
             f"--rows {options.rows}: give a multiple of --every {options.every}, so that the run "
             "ends at a checkpoint"
         )
-
-
-def set_environment() -> None:
-    """Set what jax reads when it is imported (protocol section 1)."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    if (flags := os.environ.get(_FLAGS_VARIABLE)) is not None:
-        os.environ["XLA_FLAGS"] = flags
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Environment variables that users set, and what a side's process inherits of a user's shell."""
 
+import os
 from collections.abc import Mapping
 
 from shared.protocol import Side
@@ -24,3 +25,10 @@ def child_environment(own: Mapping[str, str], inherited: Mapping[str, str]) -> d
         if not name.startswith(_DROPPED_PREFIXES) and name not in _READ
     }
     return kept | dict(own)
+
+
+def set_jax_environment(side: Side) -> None:
+    """Set what jax reads when it is imported, in a process of this side (protocol section 1)."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if (flags := os.environ.get(XLA_FLAGS_VARIABLE[side])) is not None:
+        os.environ["XLA_FLAGS"] = flags

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from launch.environments import ensure
 from shared.checkout import verify_checkout
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.obtain import obtain_checkout
-from shared.protocol import REFERENCE_COMMIT
+from shared.protocol import REFERENCE_COMMIT, Side
+from shared.variables import set_jax_environment
 from tests.inside import ROOT, out_of_reach, report_inside
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -73,19 +73,18 @@ def test_checks_inside_the_reference_environment(checkout: Path, subtests: pytes
 
 
 @pytest.mark.parametrize(
-    ("side", "variable"), [("ref_side", "REF_XLA_FLAGS"), ("ajax_side", "AJAX_XLA_FLAGS")]
+    ("side", "variable"), [("reference", "REF_XLA_FLAGS"), ("ajax", "AJAX_XLA_FLAGS")]
 )
 def test_a_sides_own_flags_become_xlas(
-    side: str, variable: str, monkeypatch: pytest.MonkeyPatch
+    side: Side, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("AJAX_JAX_COMPILE_CACHE_DIR", "MPLCONFIGDIR", "JAX_PLATFORMS", "XLA_FLAGS"):
+    for name in ("JAX_PLATFORMS", "XLA_FLAGS"):
         monkeypatch.setenv(name, "kept")
     monkeypatch.delenv(variable, raising=False)
-    command = import_module(f"{side}.run")
-    command.set_environment()
+    set_jax_environment(side)
     assert (os.environ["JAX_PLATFORMS"], os.environ["XLA_FLAGS"]) == ("cpu", "kept")
     monkeypatch.setenv(variable, "--x=1")
-    command.set_environment()
+    set_jax_environment(side)
     assert os.environ["XLA_FLAGS"] == "--x=1"
 
 
