@@ -126,8 +126,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "OUT/ajax as protocol section 7 describes it. Runs inside the Ajax environment.",
         epilog=f"Environment: {AJAX_VARIABLE} names a src directory (as --ajax-root DIR does with "
         f"DIR/src); {XLA_FLAGS_VARIABLE['ajax']} becomes XLA_FLAGS; AJAX_JAX_COMPILE_CACHE_DIR "
-        "moves Ajax's compilation cache from .work/cache/ajax of this project, AJAX_NO_COMPILE_CACHE=1 turns "
-        "it off.",
+        "moves Ajax's compilation cache from .work/cache/ajax of this project, "
+        "AJAX_NO_COMPILE_CACHE=1 turns it off.",
     )
     parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
     parser.add_argument("--seeds", required=True, type=int, nargs="+", metavar="S")

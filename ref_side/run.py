@@ -124,8 +124,8 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         "as protocol section 7 has it. Runs inside the reference environment; the checkout is "
         "verified against its pinned commit first and never written to.",
         epilog=f"Environment: {XLA_FLAGS_VARIABLE['reference']} becomes XLA_FLAGS; variables "
-        "of jax's compilation cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: python would import "
-        "from it at once.",
+        "of jax's compilation cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: "
+        "python would import from it at once.",
     )
     parser.add_argument(
         "--checkout",
