@@ -18,6 +18,7 @@ from analysis.round4_rules import (
     Sample,
     Verdict,
     control,
+    effect,
     judge,
     mean,
     verdict,
@@ -25,7 +26,7 @@ from analysis.round4_rules import (
 from analysis.study import Study
 from analysis.windows import STANDARD_WIDTH, seed_value
 from shared.metrics import TABLE_METRICS
-from shared.protocol import FORMS, ROUNDS, SERIES, Form, Round
+from shared.protocol import FORMS, ROUNDS, SERIES, SIDES, Form, Round, Side
 
 FORMAT = 1
 #: The part in which both sides compute the form.
@@ -89,6 +90,22 @@ def _sample(sides: Mapping[Cell, SideData], window: int, metric: str) -> Sample:
     }
 
 
+def seed_effects(found: Round4, finding: Finding) -> dict[Side, dict[int, float]]:
+    """Effect of the form on every seed of a side that ran in both, on the statistic's scale."""
+    effects: dict[Side, dict[int, float]] = {}
+    for side in SIDES:
+        literal, exact = (
+            dict(zip(found.sides[side, form].seed_numbers, finding.sample[side, form], strict=True))
+            for form in FORMS
+        )
+        effects[side] = {
+            seed: effect(finding.measure, [literal[seed]], [exact[seed]])
+            for seed in literal
+            if seed in exact
+        }
+    return effects
+
+
 def beside(cell: Cell, window: int, metric: str) -> tuple[float, ...] | None:
     """What was published of the same arm: (mean, lowest, highest seed), a mean alone, or none."""
     side, form = cell
@@ -120,6 +137,13 @@ def as_json(found: Round4) -> dict[str, Any]:
             for each in found.controls
         },
         "not_pre_registered": {
+            "seed_effects": {
+                each.measure.name: {
+                    side: {str(seed): value for seed, value in effects.items()}
+                    for side, effects in seed_effects(found, each).items()
+                }
+                for each in found.findings
+            },
             "windows": {
                 str(end): {key(cell): _shown(table, end) for cell, table in found.windows.items()}
                 for end in WINDOWS

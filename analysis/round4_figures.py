@@ -48,7 +48,8 @@ def _statistics_data(found: Round4) -> Data:
             "reading": each.word,
             "columns": columns,
         }
-    return {"title": f"Round 4: {found.verdict.word}", "panels": panels}
+    title = ": ".join([f"Round 4: {found.verdict.word}", *found.verdict.reasons[:1]])
+    return {"title": title, "panels": panels}
 
 
 def _arms_data(found: Round4) -> Data:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import comb
 
 from analysis.formats import DASH, interval, markdown_table, number, yes
-from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside
+from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside, seed_effects
 from analysis.round4_rules import (
     AS_THEY_ARE,
     CELLS,
@@ -21,7 +21,7 @@ from shared.protocol import FORMS, SIDE_LABEL, SIDES
 OUTCOMES: dict[Outcome, str] = {
     "confirmed": "confirmed: the two-hot expectation is the cause of these early differences; all "
     "statistics follow the form, and all controls hold",
-    "refuted": "refuted: the two-hot expectation is not what these early differences come from",
+    "refuted": "refuted",
     "undecided": "undecided",
 }
 HEAD = """\
@@ -61,6 +61,7 @@ def render(found: Round4) -> str:
         _controls(found),
         _as_they_are(found),
         _chance(found),
+        _by_seed(found),
         *_published(found),
         _checkpoints(found, "evaluations", "Evaluation mean"),
         _checkpoints(found, "S2", "S2, the score of the last training episodes"),
@@ -193,6 +194,25 @@ def _chance(found: Round4) -> list[str]:
 
 
 # --- description ----------------------------------------------------------------------------
+
+
+def _by_seed(found: Round4) -> list[str]:
+    rows = []
+    for each in found.findings:
+        effects = seed_effects(found, each)
+        cells = [
+            ", ".join(each.measure.written(value) for value in effects[side].values())
+            for side in SIDES
+        ]
+        rows.append([f"`{each.measure.metric}`", str(each.measure.window), *cells])
+    return [
+        f"## The effect of the form on each seed ({UNREGISTERED})",
+        "",
+        "A seed starts from the same parameters in both forms of its side. Positive, or a factor "
+        "above 1, is the expected direction; seeds in their order.",
+        "",
+        *markdown_table(["statistic", "window", *(SIDE_LABEL[side] for side in SIDES)], rows),
+    ]
 
 
 def _published(found: Round4) -> Iterator[list[str]]:
