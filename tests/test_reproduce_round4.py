@@ -194,7 +194,7 @@ def test_a_lost_record_is_one_line(recorded: Path, command: Command) -> None:
     done = command(reproduce.main)
     assert (done.status, done.err) == (1, "")
     assert f"error: {path}: is missing; restore it" in done.out
-    assert "+Reading: out of reach (literal: training-metric windows" in done.out
+    assert "+Reading: undecided: failed check: literal: FAIL ref s10 records: " in done.out
 
 
 def test_a_damaged_record_is_one_line(recorded: Path, command: Command) -> None:
