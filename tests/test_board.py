@@ -184,6 +184,20 @@ def test_states_of_a_process_from_its_files(tmp_path: Path) -> None:
     assert now(launched=False) is State.FINISHED
 
 
+def test_packed_records_without_lines_of_progress_have_finished(tmp_path: Path) -> None:
+    for job in planned(tmp_path).values():
+        run = RunLayout(tmp_path)
+        run.done(job.name).write_text("0\n")
+        for path in job.expected_files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.name != "progress.jsonl":
+                path.with_suffix(path.suffix.replace("jsonl", "jsonl.gz")).touch()
+        seen = process_state(job, run, 24_000, launched=False)
+        assert (seen.state, seen.snapshot.rows) == (State.FINISHED, 24_000)
+        next(job.directory.rglob("records*")).unlink()
+        assert process_state(job, run, 24_000, launched=False).state is State.FAILED
+
+
 def test_the_command_on_record_names_no_place_of_this_machine(tmp_path: Path) -> None:
     run = RunLayout(tmp_path)
     for job in planned(tmp_path).values():
