@@ -230,6 +230,13 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
     assert "not possible as things are" in output
 
 
+def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
+    code, output = end(launch("--dry-run", "--reference-python", __file__))
+    assert code == 0
+    said = f"not possible as things are: --reference-python {__file__}: is no program; name a"
+    assert said in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -242,7 +249,8 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
         (["--jobs", "0"], "--jobs 0: give a positive number"),
         (["--against", "/nowhere"], "--against /nowhere: no such directory"),
         (["--ajax-root", "/nowhere"], "--ajax-root /nowhere: no ajax package in /nowhere/src"),
-        (["--ajax-python", "/nowhere"], "/nowhere: cannot be run (No such file or directory)"),
+        (["--ajax-python", "/nowhere"], "--ajax-python /nowhere: no such file; name a Python"),
+        (["--reference-python", __file__], "test_round.py: is no program; name a Python, or"),
         (["--ajax-python", "/bin/sh"], "/bin/sh: cannot be run (is it a Python?)"),
         (["--ajax-python", sys.executable], "has no jax; name another one with --ajax-python"),
     ],
