@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from analysis.checks import ExpectedAjax
@@ -113,14 +113,25 @@ def _request(
     *,
     same_round: bool,
 ) -> Request:
+    smoke = options.smoke or (launched is not None and _is_smoke(launched))
+    if smoke:
+        _refuse_published(sources.values(), "--smoke" if options.smoke else options.root)
     return Request(
         round_name=name,
         sources=sources,
         rounds=dict.fromkeys(SIDES, name) if same_round else None,
-        smoke=options.smoke or (launched is not None and _is_smoke(launched)),
+        smoke=smoke,
         seeds=_seeds(options),
         ajax=_expected(options),
     )
+
+
+def _refuse_published(sources: Iterable[Source], where: str) -> None:
+    if any(each.published_round is not None for each in sources):
+        raise UserError(
+            f"{where}: is about a smoke, and the published runs are of full size; give the "
+            "directories of smokes alone"
+        )
 
 
 def _is_smoke(launch: Launch) -> bool:
@@ -195,6 +206,8 @@ def compare_pairs(options: argparse.Namespace) -> int:
         1: Source.parse(options.against, "1"),
         2: Source.parse(options.root, "2"),
     }
+    if options.smoke:
+        _refuse_published(sources.values(), "--smoke")
     base = Request("2", {}, options.smoke, _seeds(options), _expected(options))
     studies = study_pairs(base, sources)
     written = {name: directory / name for name in PAIRS}
