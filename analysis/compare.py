@@ -141,7 +141,11 @@ def _is_smoke(launch: Launch) -> bool:
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
-    return tuple(sorted(set(options.seeds))) if options.seeds else None
+    if not options.seeds:
+        return None
+    if len(set(options.seeds)) != len(options.seeds):
+        raise UserError(f"--seeds {' '.join(map(str, options.seeds))}: give different seeds")
+    return tuple(sorted(options.seeds))
 
 
 def _expected(options: argparse.Namespace) -> ExpectedAjax:

@@ -391,6 +391,7 @@ def test_ajax_src_expects_the_checkouts_head(tmp_path: Path, smoke: Path, comman
         (("--root", "published", "--out", "{tmp}/o", "--ajax-src", "{tmp}/no"), "no such dir"),
         (("--root", "published", "--out", "{tmp}/o", "--ajax-src", "{tmp}"), "git rev-parse"),
         (("--root", "published", "--out", "{tmp}/o", "--seeds", "3"), "has no seed 3"),
+        (("--root", "{tmp}", "--seeds", "1", "1"), "--seeds 1 1: give different seeds"),
     ],
 )
 def test_options_that_cannot_be_met(
