@@ -390,6 +390,18 @@ def test_status_shows_the_parts_of_a_round_one_after_the_other(tmp_path: Path) -
     assert status("--root", str(tmp_path / "exact"))[0] == 0
 
 
+def test_a_part_of_which_nothing_is_on_record_is_named(tmp_path: Path) -> None:
+    literal, exact = tmp_path / "literal", tmp_path / "exact"
+    literal.mkdir()
+    planned_round(literal, ROUNDS["4-literal"], "ajax")
+    alone = status("--root", str(tmp_path))
+    assert alone[0] == 0
+    exact.mkdir()
+    said = f"{exact}: holds no launch_info.txt, so that it is not shown; has it been started?\n"
+    assert status("--root", str(tmp_path)) == (0, alone[1] + said)
+    assert status("--root", str(literal)) == alone
+
+
 @pytest.mark.usefixtures("size")
 def test_a_round_of_parts_is_watched_until_its_launcher_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
