@@ -222,13 +222,15 @@ def compare_pairs(options: argparse.Namespace) -> int:
 def compare_series(options: argparse.Namespace) -> int:
     """All parts of a series, which lie in ``--root`` under their names, and their reading."""
     _refuse_rule(options, options.round)
-    if options.root is None or options.ref_root or options.ajax_root:
-        raise UserError(
-            f"--round {options.round} takes --root DIR alone; DIR holds "
-            + " and ".join(f"{ROUNDS[name].part}/" for name in SERIES[options.round])
-        )
     parts = {ROUNDS[name].part: ROUNDS[name] for name in SERIES[options.round]}
+    named = " and ".join(f"{part}/" for part in parts)
+    if options.root is None or options.ref_root or options.ajax_root:
+        raise UserError(f"--round {options.round} takes --root DIR alone; DIR holds {named}")
     found = {part: Path(options.root) / part for part in parts}
+    if not any(path.is_dir() for path in found.values()):
+        there = Path(options.root).is_dir()
+        what = f"holds no part of round {options.round}" if there else "no such directory"
+        raise UserError(f"{options.root}: {what}; name the directory that holds {named}")
     if missing := awaited(path for path in found.values() if path.is_dir()):
         raise UserError(waiting_line(missing))
     studies = {

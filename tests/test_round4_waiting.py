@@ -63,6 +63,21 @@ def test_of_the_first_part_alone_the_checks_only(round4: Path, command: Command)
     assert tree(round4) == before
 
 
+def test_a_directory_of_parts_is_told_from_a_part(round4: Path, command: Command) -> None:
+    before = tree(round4)
+    named = "name the directory that holds literal/ and exact/"
+    for options, said in (
+        (("--root", round4), "parts of round 4 (literal/, exact/); compare them with --round 4"),
+        (("--round", 1, "--root", round4), "compare them with --round 4, or name one of them"),
+        (("--round", 4, "--root", round4 / "literal"), f"holds no part of round 4; {named}"),
+        (("--round", 4, "--root", round4 / "nowhere"), f"nowhere: no such directory; {named}"),
+    ):
+        done = command(compare.main, *options)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
+    assert tree(round4) == before
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_once_both_have_run_a_part_has_its_tables(round4: Path, command: Command) -> None:
     done = part(command, round4, "literal")
