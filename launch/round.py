@@ -133,9 +133,11 @@ def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
 def check_start(options: Options, draft: Plan) -> None:
     """Raise ``UserError`` where the directory can take no start, or another launcher has it.
 
-    Nor can a round start whose pre-registration is not committed, or with a Python that is none.
+    Nor can a round start whose pre-registration is not committed, or with a Python that is none
+    for a side that has something left to run.
     """
-    check_pythons({"reference": options.reference_python, "ajax": options.ajax_python})
+    given = {"reference": options.reference_python, "ajax": options.ajax_python}
+    check_pythons({side: given[side] for side in remaining(draft).sides})
     check_registered(draft)
     check_output(draft)
     launcher = inspect(draft.out)

@@ -255,7 +255,7 @@ def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
         (["--against", "/nowhere"], "--against /nowhere: no such directory"),
         (["--ajax-root", "/nowhere"], "--ajax-root /nowhere: no ajax package in /nowhere/src"),
         (["--ajax-python", "/nowhere"], "--ajax-python /nowhere: no such file; name a Python"),
-        (["--reference-python", __file__], "test_round.py: is no program; name a Python, or"),
+        (["--ajax-python", __file__], "test_round.py: is no program; name a Python, or"),
         (["--ajax-python", "/bin/sh"], "/bin/sh: cannot be run (is it a Python?)"),
         (["--ajax-python", sys.executable], "has no jax; name another one with --ajax-python"),
     ],
