@@ -13,7 +13,7 @@ from ajax_side.recorder import Recorder
 from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
 from shared.files import write_atomic, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
-from shared.protocol import AJAX_RELEASE, N_ENVS, checkpoints
+from shared.protocol import AJAX_RELEASE, LARGEST_SEED, N_ENVS, checkpoints
 from shared.provenance import OUT_ROOT, REPO, package_versions
 from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
@@ -154,8 +154,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def check(options: argparse.Namespace) -> None:
     """Raise :class:`UserError` for sizes that would end in another run than asked."""
-    if len(set(options.seeds)) != len(options.seeds) or min(options.seeds) < 0:
-        raise UserError(f"--seeds {options.seeds}: give different seeds, none negative")
+    in_range = all(0 <= seed <= LARGEST_SEED for seed in options.seeds)
+    if len(set(options.seeds)) != len(options.seeds) or not in_range:
+        raise UserError(f"--seeds {options.seeds}: give different seeds from 0 to {LARGEST_SEED}")
     for name in ("every", "rows", "episodes"):
         if getattr(options, name) < 1:
             raise UserError(f"--{name} {getattr(options, name)}: give a positive number")

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from analysis.checks import ExpectedAjax
@@ -113,14 +113,25 @@ def _request(
     *,
     same_round: bool,
 ) -> Request:
+    smoke = options.smoke or (launched is not None and _is_smoke(launched))
+    if smoke:
+        _refuse_published(sources.values(), "--smoke" if options.smoke else options.root)
     return Request(
         round_name=name,
         sources=sources,
         rounds=dict.fromkeys(SIDES, name) if same_round else None,
-        smoke=options.smoke or (launched is not None and _is_smoke(launched)),
+        smoke=smoke,
         seeds=_seeds(options),
         ajax=_expected(options),
     )
+
+
+def _refuse_published(sources: Iterable[Source], where: str) -> None:
+    if any(each.published_round is not None for each in sources):
+        raise UserError(
+            f"{where}: is about a smoke, and the published runs are of full size; give the "
+            "directories of smokes alone"
+        )
 
 
 def _is_smoke(launch: Launch) -> bool:
@@ -130,7 +141,11 @@ def _is_smoke(launch: Launch) -> bool:
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
-    return tuple(sorted(set(options.seeds))) if options.seeds else None
+    if not options.seeds:
+        return None
+    if len(set(options.seeds)) != len(options.seeds):
+        raise UserError(f"--seeds {' '.join(map(str, options.seeds))}: give different seeds")
+    return tuple(sorted(options.seeds))
 
 
 def _expected(options: argparse.Namespace) -> ExpectedAjax:
@@ -195,6 +210,8 @@ def compare_pairs(options: argparse.Namespace) -> int:
         1: Source.parse(options.against, "1"),
         2: Source.parse(options.root, "2"),
     }
+    if options.smoke:
+        _refuse_published(sources.values(), "--smoke")
     base = Request("2", {}, options.smoke, _seeds(options), _expected(options))
     studies = study_pairs(base, sources)
     written = {name: directory / name for name in PAIRS}
@@ -205,13 +222,15 @@ def compare_pairs(options: argparse.Namespace) -> int:
 def compare_series(options: argparse.Namespace) -> int:
     """All parts of a series, which lie in ``--root`` under their names, and their reading."""
     _refuse_rule(options, options.round)
-    if options.root is None or options.ref_root or options.ajax_root:
-        raise UserError(
-            f"--round {options.round} takes --root DIR alone; DIR holds "
-            + " and ".join(f"{ROUNDS[name].part}/" for name in SERIES[options.round])
-        )
     parts = {ROUNDS[name].part: ROUNDS[name] for name in SERIES[options.round]}
+    named = " and ".join(f"{part}/" for part in parts)
+    if options.root is None or options.ref_root or options.ajax_root:
+        raise UserError(f"--round {options.round} takes --root DIR alone; DIR holds {named}")
     found = {part: Path(options.root) / part for part in parts}
+    if not any(path.is_dir() for path in found.values()):
+        there = Path(options.root).is_dir()
+        what = f"holds no part of round {options.round}" if there else "no such directory"
+        raise UserError(f"{options.root}: {what}; name the directory that holds {named}")
     if missing := awaited(path for path in found.values() if path.is_dir()):
         raise UserError(waiting_line(missing))
     studies = {

@@ -17,7 +17,7 @@ from shared.layout import (
     REFERENCE_ARGUMENTS,
     RunLayout,
 )
-from shared.protocol import ROUNDS, SIDE_LABEL, Side
+from shared.protocol import ROUNDS, SERIES, SIDE_LABEL, Side
 from shared.provenance import REPO, Roots
 from shared.records import Checkpoint, Episode, Evaluation, Record, read_checkpoints, read_rows
 
@@ -42,12 +42,24 @@ def require_run(root: Path) -> None:
     """Raise :class:`UserError` unless ``root`` is a directory that holds seeds of either side."""
     if not root.is_dir():
         raise UserError(f"{root}: no such directory; name the output directory of a round")
-    layout = RunLayout(root)
-    if not layout.seeds("reference") and not layout.seeds("ajax"):
+    if not _holds_seeds(root):
+        for name, parts in SERIES.items():
+            there = [part for each in parts if _holds_seeds(root / (part := ROUNDS[each].part))]
+            if there:
+                raise UserError(
+                    f"{root}: not the directory of one run, but of parts of round {name} "
+                    f"({', '.join(f'{part}/' for part in there)}); compare them with --round "
+                    f"{name}, or name one of them"
+                )
         raise UserError(
             f"{root}: not the directory of a run (no ref_s<S>/ and no ajax/s<S>/ in it); "
             "name the output directory of a round, or 'published'"
         )
+
+
+def _holds_seeds(root: Path) -> bool:
+    layout = RunLayout(root)
+    return bool(layout.seeds("reference") or layout.seeds("ajax"))
 
 
 def launches(root: Path) -> tuple[Launch, ...]:

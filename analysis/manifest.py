@@ -9,12 +9,13 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.outputs import file_names
 from shared.errors import RecordError
-from shared.files import dump_line, read_jsonl, write_atomic
+from shared.files import dump_line, exists, read_jsonl, write_atomic
 from shared.protocol import ROUNDS
 from shared.scan import files_below
 
@@ -27,18 +28,40 @@ _DERIVED = {
     "reading.json",
     "figures.json",
 }
+_DAMAGED = "is damaged (cannot be unpacked); restore it"
 #: Files whose lines are digested one by one.
 _TEXT = {".json", ".jsonl", ".md", ".txt", ".yaml", ".DONE"}
 
 
-def _content(path: Path) -> bytes:
+@dataclass(frozen=True)
+class Faults:
+    """What differs from a manifest, a line a file.
+
+    ``changed``: listed files that are changed (with the line), damaged or missing.
+    """
+
+    changed: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """All of them."""
+        return [*self.changed, *self.unlisted]
+
+    def __str__(self) -> str:
+        counted = f"{len(self.changed)} files changed"
+        return f"{counted}, {len(self.unlisted)} not listed" if self.unlisted else counted
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes that are digested; ``None`` of an archive that cannot be unpacked."""
     data = path.read_bytes()
     if path.suffix != ".gz":
         return data
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error):
-        return data  # damaged: its digest cannot be the one of its content
+        return None
 
 
 def _is_text(path: Path) -> bool:
@@ -54,16 +77,24 @@ def _entries(root: Path) -> Iterator[dict[str, Any]]:
     for path in files_below(root):
         if path != root / NAME and not path.name.startswith("."):
             data = _content(path)
-            entry = {
-                "path": path.relative_to(root).as_posix(),
-                "sha256": hashlib.sha256(data).hexdigest(),
-            }
+            name = path.relative_to(root).as_posix()
+            if data is None:
+                yield {"path": name, "sha256": None}
+                continue
+            entry = {"path": name, "sha256": hashlib.sha256(data).hexdigest()}
             yield entry | ({"lines": _line_digests(data)} if _is_text(path) else {})
 
 
 def write_manifest(root: Path) -> None:
-    """Digest every file below ``root`` and write its manifest."""
-    lines = [dump_line(entry) for entry in [{"format": FORMAT}, *_entries(root)]]
+    """Digest every file below ``root`` and write its manifest.
+
+    Raises :class:`RecordError`, with nothing written, where an archive cannot be unpacked.
+    """
+    entries = list(_entries(root))
+    for entry in entries:
+        if entry["sha256"] is None:
+            raise RecordError(f"{root / entry['path']}: {_DAMAGED}")
+    lines = [dump_line(entry) for entry in [{"format": FORMAT}, *entries]]
     write_atomic(root / NAME, "".join(lines))
 
 
@@ -73,12 +104,37 @@ def is_derived(path: str) -> bool:
     return Path(path).suffix in {".png", ".svg"} or name in _DERIVED
 
 
-def manifest_faults(root: Path, *, recorded_only: bool = False) -> list[str]:
-    """What differs from the manifest, a line a file: changed (with its line), missing, unlisted.
+def manifest_faults(root: Path, *, recorded_only: bool = False) -> Faults:
+    """What differs from the manifest of ``root``.
 
     With ``recorded_only`` tables and figures, and files that are new, are passed over.
     Raises :class:`RecordError` where the manifest itself cannot be read.
     """
+    listed = _read_manifest(root)
+    changed, unlisted = [], []
+    for found in _entries(root):
+        expected = listed.pop(found["path"], None)
+        where = root / found["path"]
+        if recorded_only and (expected is None or is_derived(found["path"])):
+            continue
+        if expected is None:
+            unlisted.append(f"{where}: is not in the manifest; remove it, or run with --update")
+        elif found["sha256"] is None:
+            changed.append(f"{where}: {_DAMAGED}")
+        elif expected["sha256"] != found["sha256"]:
+            line = _first_difference(expected.get("lines", ""), found.get("lines", ""))
+            changed.append(f"{where}{line}: changed since the manifest was written; restore it")
+    gone = [path for path in listed if not (recorded_only and is_derived(path))]
+    changed += [f"{root / path}: is missing; restore it" for path in gone]
+    return Faults(tuple(changed), tuple(unlisted))
+
+
+def _read_manifest(root: Path) -> dict[str, dict[str, Any]]:
+    """Path -> entry. Raises :class:`RecordError`."""
+    if not exists(root / NAME):
+        raise RecordError(
+            f"{root / NAME}: no such file; restore it with git restore {root.name}/{NAME}"
+        )
     listed: dict[str, dict[str, Any]] = {}
     for number, entry in read_jsonl(root / NAME):
         if number == 1:
@@ -88,19 +144,7 @@ def manifest_faults(root: Path, *, recorded_only: bool = False) -> list[str]:
         if not (isinstance(entry.get("path"), str) and isinstance(entry.get("sha256"), str)):
             raise RecordError(f"{root / NAME}:{number}: names no path and sha256; restore it")
         listed[entry["path"]] = entry
-    faults = []
-    for found in _entries(root):
-        expected = listed.pop(found["path"], None)
-        where = root / found["path"]
-        if recorded_only and (expected is None or is_derived(found["path"])):
-            continue
-        if expected is None:
-            faults.append(f"{where}: is not in the manifest; remove it, or run with --update")
-        elif expected["sha256"] != found["sha256"]:
-            line = _first_difference(expected.get("lines", ""), found.get("lines", ""))
-            faults.append(f"{where}{line}: changed since the manifest was written; restore it")
-    gone = [path for path in listed if not (recorded_only and is_derived(path))]
-    return faults + [f"{root / path}: is missing; restore it" for path in gone]
+    return listed
 
 
 def _first_difference(expected: str, found: str) -> str:

@@ -129,14 +129,14 @@ def _reading_rows(outcomes: list[Outcome]) -> list[Row]:
 
 def _own(options: argparse.Namespace) -> int:
     faults = manifest_faults(RESULTS, recorded_only=options.update)
-    for fault in faults:
+    for fault in faults.lines:
         print(f"error: {fault}")
     studies, outcomes, lacking = recompute_tree(RESULTS, own=True)
     if options.update:
         wrong = [row.statistic for row in published_rows(studies) if row.equal is False]
-        if faults or wrong:
+        if faults.changed or wrong:
             raise UserError(
-                f"nothing was updated: {len(faults)} recorded files changed, {len(wrong)} "
+                f"nothing was updated: {len(faults.changed)} recorded files changed, {len(wrong)} "
                 "statistics differ from what was published; restore results/ first"
             )
         for outcome in outcomes:
@@ -160,8 +160,8 @@ def _own(options: argparse.Namespace) -> int:
     compared = sum(outcome.compared.documents for outcome in outcomes)
     word = "compared, not all equal" if differences else "equal"
     print(f"{equal} statistics equal, {unequal} different, {carried} carried; "
-          f"{compared} documents {word}; {len(faults)} files changed")  # fmt: skip
-    return EXIT_NO if faults or differences or unequal else 0
+          f"{compared} documents {word}; {faults}")  # fmt: skip
+    return EXIT_NO if faults.lines or differences or unequal else 0
 
 
 def _draw(outcomes: list[Outcome], keep: Path | None) -> None:

@@ -43,8 +43,11 @@ def _finished(done: Path) -> bool:
 
 def waiting_line(missing: list[Path]) -> str:
     """What a series waits for, in one line."""
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    several = len(missing) > 1
+    unfinished = f"{len(missing)} processes have" if several else "1 process has"
     return (
         "nothing of a series is computed before all of its processes have finished, except the "
-        f"checks (prereg/ROUND4.md); {missing[0]}{more} is not there or not 0"
+        f"checks (prereg/ROUND4.md); {unfinished} not finished, {'first ' if several else ''}"
+        f"{missing[0].stem} ({missing[0]} is missing or not 0); finish "
+        f"{'them' if several else 'it'}: nox -s round-4"
     )

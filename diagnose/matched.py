@@ -30,7 +30,7 @@ from diagnose.sides import Answer, Sides
 from shared.arrays import Arrays, above, below
 from shared.errors import UserError
 from shared.matched_case import Case, Run, of_text
-from shared.protocol import SIDES, Side
+from shared.protocol import LARGEST_SEED, SIDES, Side
 
 PART, UPDATES = "matched", 200
 #: Seed of the noise that both sides are given.
@@ -86,8 +86,8 @@ def check(options: Options) -> None:
     """Raise ``UserError`` for sizes that nothing can be measured with."""
     if options.updates < 1:
         raise UserError(f"--updates {options.updates}: give a positive number")
-    if options.seed < 0:
-        raise UserError(f"--recorded-seed {options.seed}: give a number that is not negative")
+    if not 0 <= options.seed <= LARGEST_SEED:
+        raise UserError(f"--recorded-seed {options.seed}: give a number from 0 to {LARGEST_SEED}")
     if options.batches is not None and options.batches.suffix != ".npz":
         raise UserError(f"--batches {options.batches}: give a file that ends in .npz")
 

@@ -18,6 +18,7 @@ from shared.arrays import Arrays, read_arrays, write_arrays
 from shared.compiled import DIRECTORY, cache_variables
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.files import read_json_object
+from shared.named_python import check_pythons
 from shared.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
 from shared.provenance import REPO
@@ -182,15 +183,13 @@ def _cache(python: Path) -> Path | None:
 def find_pythons(given: Mapping[Side, Path | None]) -> dict[Side, Path]:
     """The Python given for each side, else that of its pinned environment, built if need be.
 
-    Raises ``UserError`` where a given one does not exist or an environment cannot be built.
+    Raises ``UserError`` where a given one is no program, before anything is built, or an
+    environment cannot be built.
     """
+    check_pythons(given)
     found: dict[Side, Path] = {}
     for side in SIDES:
         python = given.get(side)
-        if python is not None and not python.is_file():
-            raise UserError(
-                f"--{side}-python {python}: no such file; name a Python, or leave it out"
-            )
         found[side] = python.absolute() if python is not None else _pinned(side)
     return found
 

@@ -47,7 +47,9 @@ class Item:
 def main() -> int:
     """Run the command; the exit status."""
     options = parse()
-    if not WORK.is_dir():
+    if WORK.exists() and not WORK.is_dir():
+        raise UserError(f"{WORK.relative_to(REPO)}: is a file, where a directory belongs; move it")
+    if not WORK.exists() and options.remove is None:
         print(f"{WORK.relative_to(REPO)}/ does not exist: there is nothing to remove")
         return 0
     if options.remove is None:

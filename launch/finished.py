@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared import layout
+from shared.files import exists
 from shared.layout import RunLayout
 from shared.protocol import Round, Side
 
@@ -45,8 +46,12 @@ def read_done(name: str, run: RunLayout) -> int | None:
 
 
 def missing_files(files: Sequence[Path], root: Path) -> tuple[str, ...]:
-    """Those of ``files`` that are not there, relative to ``root``."""
-    return tuple(path.relative_to(root).as_posix() for path in files if not path.exists())
+    """Those of ``files`` that are not there, relative to ``root``.
+
+    Published records are packed, and lack the lines of progress: nothing is computed from these.
+    """
+    needed = (path for path in files if path.name != layout.PROGRESS)
+    return tuple(path.relative_to(root).as_posix() for path in needed if not exists(path))
 
 
 def has_finished(name: str, files: Sequence[Path], run: RunLayout) -> bool:

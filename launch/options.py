@@ -10,7 +10,17 @@ from pathlib import Path
 from launch.progress import LINE_EVERY_S
 from shared.errors import UserError
 from shared.obtain import DEFAULT_CHECKOUT
-from shared.protocol import N_ENVS, REFERENCE_REMOTE, ROUNDS, SERIES, SIDES, Round
+from shared.protocol import (
+    FIRST_UPDATE_ROW,
+    LARGEST_SEED,
+    N_ENVS,
+    REFERENCE_REMOTE,
+    ROUNDS,
+    SERIES,
+    SIDES,
+    Round,
+    updates,
+)
 from shared.provenance import ELSEWHERE, REPO, Roots
 from shared.variables import AJAX_VARIABLE, CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
@@ -80,8 +90,21 @@ def chosen_round(options: Options) -> Round:
     chosen = replace(chosen, **{name: value for name, value in given.items() if value is not None})
     if options.seeds is not None:
         chosen = replace(chosen, seeds=tuple(options.seeds))
-    if len(set(chosen.seeds)) != len(chosen.seeds) or min(chosen.seeds) < 0:
-        raise UserError(f"--seeds {shlex.join(map(str, chosen.seeds))}: give different seeds >= 0")
+    _check_sizes(chosen)
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"--jobs {options.jobs}: give a positive number")
+    if not options.lines_every > 0:  # nor is nan
+        raise UserError(f"--lines-every {options.lines_every:g}: give a positive number of seconds")
+    return chosen
+
+
+def _check_sizes(chosen: Round) -> None:
+    in_range = all(0 <= seed <= LARGEST_SEED for seed in chosen.seeds)
+    if len(set(chosen.seeds)) != len(chosen.seeds) or not in_range:
+        raise UserError(
+            f"--seeds {shlex.join(map(str, chosen.seeds))}: give different seeds from 0 to "
+            f"{LARGEST_SEED}"
+        )
     if chosen.episodes < 1:
         raise UserError(f"--episodes {chosen.episodes}: give a positive number")
     if chosen.every < 1 or chosen.every % N_ENVS:
@@ -91,9 +114,11 @@ def chosen_round(options: Options) -> Round:
             f"--rows {chosen.rows}: give a positive multiple of the {chosen.every} rows between "
             "evaluations (--every), so that the run ends at one"
         )
-    if options.jobs is not None and options.jobs < 1:
-        raise UserError(f"--jobs {options.jobs}: give a positive number")
-    return chosen
+    if not updates(chosen.rows):
+        raise UserError(
+            f"--rows {chosen.rows}: nothing is trained before row {FIRST_UPDATE_ROW}; give at "
+            "least as many"
+        )
 
 
 def command_line(options: Options, roots: Roots) -> str:

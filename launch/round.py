@@ -38,6 +38,7 @@ from launch.tell import announce, announce_detached, foreseen, say
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
+from shared.named_python import check_pythons
 from shared.obtain import DEFAULT_CHECKOUT, check_named, named_checkout, obtain_checkout
 from shared.protocol import SIDES, Side
 from shared.provenance import REPO
@@ -61,7 +62,7 @@ def main() -> int:
     asked_for = asked.series(asked.parse())
     if len(asked_for) > 1 and not asked_for[0].dry_run:
         for options in asked_for:  # what cannot be started at all is said before hours are spent
-            check_start(make_plan(options, places(options)))
+            check_start(options, make_plan(options, places(options)))
     for number, options in enumerate(asked_for):
         part = None if len(asked_for) == 1 else number
         began = start(options, part)
@@ -84,7 +85,7 @@ def start(options: Options, part: int | None) -> int | None:
     if options.dry_run:
         dry_run(options, draft, found, limit)
         return 0
-    check_start(draft)
+    check_start(options, draft)
     prepared = prepare(options, draft, limit)
     check_same_sides(prepared.left, prepared.fields)
     try:
@@ -121,7 +122,7 @@ def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
         lines = describe_estimate(left, limit, bench)
         print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
     try:
-        check_start(draft)
+        check_start(options, draft)
         check_room(found.out, len(left.jobs), found.code)
         check_named(options.reference_checkout)
         print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
@@ -129,11 +130,14 @@ def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
         print(f"\nnot possible as things are: {error}")
 
 
-def check_start(draft: Plan) -> None:
+def check_start(options: Options, draft: Plan) -> None:
     """Raise ``UserError`` where the directory can take no start, or another launcher has it.
 
-    Nor can a round start whose pre-registration is not committed.
+    Nor can a round start whose pre-registration is not committed, or with a Python that is none
+    for a side that has something left to run.
     """
+    given = {"reference": options.reference_python, "ajax": options.ajax_python}
+    check_pythons({side: given[side] for side in remaining(draft).sides})
     check_registered(draft)
     check_output(draft)
     launcher = inspect(draft.out)

@@ -1,7 +1,7 @@
 """In which state is every process of a round? Read from its files alone, as the board shows it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -116,7 +116,9 @@ def process_state(job: Job, run: RunLayout, total_rows: int, *, launched: bool) 
     if code is not None:
         missing = missing_files(job.expected_files, run.root)
         if code == 0 and not missing:
-            return ProcessState(job, State.FINISHED, seen)
+            # Its lines of progress may be coarser than its end, and are not published.
+            done = replace(seen, rows=total_rows, updates=updates(total_rows))
+            return ProcessState(job, State.FINISHED, done)
         state = State.STOPPED if code in _STOPPED else State.FAILED
         return ProcessState(job, state, seen, problem(code, missing, run.log(job.name)))
     identity = read_process(job.name, run)

@@ -4,6 +4,7 @@ import argparse
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from launch.state import ENDED_BADLY, RoundState, State, round_state
 from launch.table import table_lines
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.launch_info import Launch, read_launches
-from shared.layout import RunLayout
+from shared.layout import LAUNCH_INFO, RunLayout
 from shared.protocol import ROUNDS, SERIES, SIDES, Round
 from shared.provenance import REPO
 
@@ -35,6 +36,8 @@ def main() -> int:
         for line in table_lines(states, width):
             # Nothing is cut off where a file or a pipe takes it.
             print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
+    for part in unknown_parts(options.root, states):
+        print(f"{part}: holds no {LAUNCH_INFO}, so that it is not shown; has it been started?")
     return max(map(exit_status, states))
 
 
@@ -79,6 +82,14 @@ def read_rounds(root: Path) -> list[RoundState]:
             if started:
                 return [read_round(part) for part in started]
     return [read_round(root)]
+
+
+def unknown_parts(root: Path, shown: Sequence[RoundState]) -> list[Path]:
+    """Directories of parts beside those that are ``shown``, of which nothing is on record."""
+    names = next((each for each in SERIES.values() if shown[0].round.name in each), ())
+    known = {state.out for state in shown}
+    parts = [root / ROUNDS[name].part for name in names]
+    return [part for part in parts if root not in known and part not in known and part.is_dir()]
 
 
 def read_round(root: Path) -> RoundState:

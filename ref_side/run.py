@@ -16,7 +16,7 @@ from shared.errors import UserError, run_command
 from shared.files import write_atomic, write_json
 from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
 from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
-from shared.protocol import N_ENVS, REFERENCE_REMOTE
+from shared.protocol import LARGEST_SEED, N_ENVS, REFERENCE_REMOTE
 from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
 from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
@@ -165,8 +165,8 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def check(options: argparse.Namespace) -> None:
     """Raise ``UserError`` for sizes that would end in another run than asked."""
-    if options.seed < 0:
-        raise UserError(f"--seed {options.seed}: give a number that is not negative")
+    if not 0 <= options.seed <= LARGEST_SEED:
+        raise UserError(f"--seed {options.seed}: give a number from 0 to {LARGEST_SEED}")
     if options.episodes < 1:
         raise UserError(f"--episodes {options.episodes}: give a positive number")
     for name in ("rows", "every", "progress_every"):

@@ -7,6 +7,7 @@
 """
 
 import errno
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -53,6 +54,7 @@ def quiet_interrupts() -> None:
 
 def run_command(main: Callable[[], int]) -> NoReturn:
     """Run a command's ``main`` and leave the process with the right exit status."""
+    _open_closed_streams()
     try:
         status = main()
         sys.stdout.flush()
@@ -79,3 +81,13 @@ def run_command(main: Callable[[], int]) -> NoReturn:
         print("error: interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED
     sys.exit(status)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the user has closed (``>&-``) takes what is written to it, and drops it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+            # Its number is most likely the closed one's, which processes started here expect.
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)

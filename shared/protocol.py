@@ -249,6 +249,8 @@ def checkpoints(rows: int, every: int) -> tuple[int, ...]:
 
 # --- random streams (protocol sections 4, 6 and 8) ------------------------------------------
 
+#: Seeds of a run are unsigned numbers of 32 bits: others are cut, or refused, once it trains.
+LARGEST_SEED = 2**32 - 1
 #: Second entry of the seed sequence of every evaluation stream.
 EVALUATION_TAG = 7_000_001
 #: Third entry of the seed sequence from which evaluation policy seeds are drawn.

@@ -32,7 +32,8 @@ def run(out: Path, **changes: list[str]) -> subprocess.CompletedProcess[str]:
     ("changes", "message"),
     [
         ({"seeds": ["1", "1"]}, "give different seeds"),
-        ({"seeds": ["-1"]}, "give different seeds, none negative"),
+        ({"seeds": ["-1"]}, "give different seeds from 0 to 4294967295"),
+        ({"seeds": ["4294967296"]}, "give different seeds from 0 to 4294967295"),
         ({"every": ["0"]}, "--every 0: give a positive number"),
         ({"every": ["100"]}, "--every 100: give a multiple of the 16 environments"),
         ({"rows": ["1000"]}, "--rows 1000: give a multiple of --every 400"),

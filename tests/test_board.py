@@ -184,6 +184,20 @@ def test_states_of_a_process_from_its_files(tmp_path: Path) -> None:
     assert now(launched=False) is State.FINISHED
 
 
+def test_packed_records_without_lines_of_progress_have_finished(tmp_path: Path) -> None:
+    for job in planned(tmp_path).values():
+        run = RunLayout(tmp_path)
+        run.done(job.name).write_text("0\n")
+        for path in job.expected_files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.name != "progress.jsonl":
+                path.with_suffix(path.suffix.replace("jsonl", "jsonl.gz")).touch()
+        seen = process_state(job, run, 24_000, launched=False)
+        assert (seen.state, seen.snapshot.rows) == (State.FINISHED, 24_000)
+        next(job.directory.rglob("records*")).unlink()
+        assert process_state(job, run, 24_000, launched=False).state is State.FAILED
+
+
 def test_the_command_on_record_names_no_place_of_this_machine(tmp_path: Path) -> None:
     run = RunLayout(tmp_path)
     for job in planned(tmp_path).values():
@@ -374,6 +388,18 @@ def test_status_shows_the_parts_of_a_round_one_after_the_other(tmp_path: Path) -
     (tmp_path / "literal" / "ajax.DONE").write_text("1\n")
     assert status("--root", str(tmp_path))[0] == 1, "one part is enough"
     assert status("--root", str(tmp_path / "exact"))[0] == 0
+
+
+def test_a_part_of_which_nothing_is_on_record_is_named(tmp_path: Path) -> None:
+    literal, exact = tmp_path / "literal", tmp_path / "exact"
+    literal.mkdir()
+    planned_round(literal, ROUNDS["4-literal"], "ajax")
+    alone = status("--root", str(tmp_path))
+    assert alone[0] == 0
+    exact.mkdir()
+    said = f"{exact}: holds no launch_info.txt, so that it is not shown; has it been started?\n"
+    assert status("--root", str(tmp_path)) == (0, alone[1] + said)
+    assert status("--root", str(literal)) == alone
 
 
 @pytest.mark.usefixtures("size")

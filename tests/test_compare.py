@@ -309,6 +309,25 @@ def test_pairs_against_the_published_round(rounds: Path, command: Command) -> No
     assert reading["round1"] == stated["round1"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--round", 3, "--root", "published", "--smoke", "--out", "{tmp}/o"),
+        ("--round", 1, "--ref-root", "published", "--ajax-root", "{smoke}", "--smoke"),
+        ("--root", "{smoke}", "--ref-root", "published"),
+        ("--round", 2, "--root", "{smoke}", "--against", "published", "--smoke"),
+    ],
+)
+def test_no_published_run_is_a_smoke(
+    options: tuple[object, ...], tmp_path: Path, smoke: Path, command: Command
+) -> None:
+    before = tree(tmp_path)
+    done = command(compare.main, *(str(each).format(tmp=tmp_path, smoke=smoke) for each in options))
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "is about a smoke, and the published runs are of full size" in done.err
+    assert tree(tmp_path) == before
+
+
 def test_against_needs_round_2(smoke: Path, command: Command) -> None:
     done = command(compare.main, "--root", smoke, "--against", smoke)
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -372,6 +391,7 @@ def test_ajax_src_expects_the_checkouts_head(tmp_path: Path, smoke: Path, comman
         (("--root", "published", "--out", "{tmp}/o", "--ajax-src", "{tmp}/no"), "no such dir"),
         (("--root", "published", "--out", "{tmp}/o", "--ajax-src", "{tmp}"), "git rev-parse"),
         (("--root", "published", "--out", "{tmp}/o", "--seeds", "3"), "has no seed 3"),
+        (("--root", "{tmp}", "--seeds", "1", "1"), "--seeds 1 1: give different seeds"),
     ],
 )
 def test_options_that_cannot_be_met(

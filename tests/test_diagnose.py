@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from diagnose.sides import Sides, find_pythons
 from launch.environments import ensure
 from shared.errors import UserError
 from shared.obtain import obtain_checkout
+from shared.protocol import SIDES, Side
 from tests.conftest import Command
 from tests.inside import ROOT, out_of_reach
 
@@ -118,9 +120,20 @@ def test_where_one_side_fails_the_other_is_stopped(sides: Sides, tmp_path: Path)
         os.kill(pid, 0)
 
 
-def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"--reference-python .*nothing: no such file"):
-        find_pythons({"reference": tmp_path / "nothing", "ajax": Path(sys.executable)})
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("nothing", "no such file"), ("notes.md", "is no program"), (".", "is no program")],
+)
+@pytest.mark.parametrize("side", SIDES)
+def test_a_python_that_is_none_is_named_before_anything_is_built(
+    side: Side, name: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.md").touch()
+    monkeypatch.setattr("diagnose.sides._pinned", lambda _: pytest.fail("builds"))
+    python = tmp_path / name
+    said = f"--{side}-python {python}: {reason}; name a Python, or leave it out"
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        find_pythons({side: python})
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -73,6 +73,38 @@ def test_output_that_a_full_disk_takes_is_one_line() -> None:
     assert done.stderr == said
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [("1", 1, "printed\n"), ("fail()", 2, "printed\nerror: x: gone; restore it\n")],
+)
+def test_a_closed_stream_changes_no_exit_status(
+    closed: str, answer: str, status: int, said: str
+) -> None:
+    program = (
+        "import subprocess, sys\n"
+        "from shared.errors import UserError, run_command\n"
+        "def fail(): raise UserError('x: gone; restore it')\n"
+        "def main():\n"
+        "    print('printed', flush=True)\n"
+        "    assert sys.stdout.isatty() is False\n"
+        "    subprocess.run([sys.executable, '-c', ''], check=True)\n"
+        f"    return {answer}\n"
+        "run_command(main)\n"
+    )
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -B -c "$1" {closed}', sys.executable, program],
+        cwd=REPO,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    out, err = said.partition("error")[0], "".join(said.partition("error")[1:])
+    assert done.stdout == ("" if ">&-" in closed.split() else out) + ("" if "2>" in closed else err)
+
+
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_reader_that_goes_away_is_no_traceback(lines: int) -> None:
     program = (

@@ -25,11 +25,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_an_untouched_tree_has_no_faults(root: Path) -> None:
-    assert manifest_faults(root) == []
+    assert manifest_faults(root).lines == []
 
 
 def test_the_committed_manifest_is_the_one_of_the_tree() -> None:
-    assert manifest_faults(REPO / "results") == []
+    assert manifest_faults(REPO / "results").lines == []
     listed = [json.loads(line) for line in (REPO / "results" / NAME).read_text().splitlines()]
     assert listed[0] == {"format": 1}
     files = {p.relative_to(REPO / "results").as_posix() for p in (REPO / "results").rglob("*.*")}
@@ -71,7 +71,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "damaged archive": (
         lambda root: (root / "round1/records.jsonl.gz").write_bytes(packed(TEXT)[:-9]),
-        "round1/records.jsonl.gz:1: changed",
+        "round1/records.jsonl.gz: is damaged (cannot be unpacked); restore it",
     ),
     "missing": (
         lambda root: (root / "round1/curves.png").unlink(),
@@ -92,14 +92,14 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_a_change_is_named(what: str, root: Path) -> None:
     change, fault = CHANGES[what]
     change(root)
-    (found,) = manifest_faults(root)
+    (found,) = manifest_faults(root).lines
     assert found.startswith(f"{root}/{fault}")
 
 
 def test_an_archive_packed_again_is_the_same(root: Path) -> None:
     path = root / "round1" / "records.jsonl.gz"
     path.write_bytes(gzip.compress(TEXT.encode(), compresslevel=1, mtime=12345))
-    assert manifest_faults(root) == []
+    assert manifest_faults(root).lines == []
 
 
 def test_an_edited_digest_is_a_fault_of_its_file(root: Path) -> None:
@@ -108,7 +108,7 @@ def test_an_edited_digest_is_a_fault_of_its_file(root: Path) -> None:
     entry = json.loads(lines[1])
     lines[1] = json.dumps({**entry, "sha256": "0" * 64}) + "\n"
     path.write_text("".join(lines))
-    (found,) = manifest_faults(root)
+    (found,) = manifest_faults(root).lines
     assert found.startswith(f"{root}/{entry['path']}: changed")
 
 
@@ -119,7 +119,7 @@ def test_an_edited_digest_is_a_fault_of_its_file(root: Path) -> None:
         ("format 1\n", ":1: not valid JSON"),
         ('{"format": 1}\n{"path": "a"}\n', ":2: names no path and sha256"),
         ('{"format": 1}\n{"path": "a', ":2: the last line is cut short"),
-        (None, ": no such file"),
+        (None, ": no such file; restore it with git restore "),
     ],
 )
 def test_a_manifest_that_cannot_be_read(text: str | None, message: str, root: Path) -> None:
@@ -142,5 +142,16 @@ def test_faults_of_several_files_are_all_named(root: Path) -> None:
     (root / "round1" / "compare.md").write_text("one\n")
     (root / "round1" / "curves.png").unlink()
     (root / "round1" / "mine.txt").write_text("x")
-    found = [fault.removeprefix(f"{root}/round1/").split(":")[0] for fault in manifest_faults(root)]
-    assert sorted(found) == ["compare.md", "curves.png", "mine.txt"]
+    faults = manifest_faults(root)
+    found = [fault.removeprefix(f"{root}/round1/").split(":")[0] for fault in faults.lines]
+    assert found == ["compare.md", "curves.png", "mine.txt"]
+    assert str(faults) == "2 files changed, 1 not listed"
+
+
+def test_no_manifest_is_written_of_a_damaged_archive(root: Path) -> None:
+    path = root / "round1" / "records.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-9])
+    before = (root / NAME).read_bytes()
+    with pytest.raises(RecordError, match=r"records\.jsonl\.gz: is damaged"):
+        write_manifest(root)
+    assert (root / NAME).read_bytes() == before

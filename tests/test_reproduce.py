@@ -142,7 +142,11 @@ def test_missing_and_extra_files(own: Path, command: Command) -> None:
         ("round1/notes.md", "is not in the manifest"),
     ):
         assert f"error: {own / name}: {fault}" in done.out
-    assert "3 files changed" in done.out
+    assert "2 files changed, 1 not listed" in done.out
+    (own / "MANIFEST.jsonl").unlink()
+    done = command(reproduce.main)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "MANIFEST.jsonl: no such file; restore it with git restore results/MANIF" in done.err
 
 
 @pytest.mark.usefixtures("undrawn")

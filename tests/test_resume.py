@@ -106,7 +106,7 @@ def test_a_dry_run_says_what_would_be_run(tmp_path: Path, launch: Launch) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--rows", "800"), "was started with rows 1600, this start asks for 800"),
+        (("--rows", "1200"), "was started with rows 1600, this start asks for 1200"),
         (("--seeds", "3", "4"), "was started with seeds 0 1, this start asks for 3 4"),
         (("--episodes", "3"), "was started with episodes 2, this start asks for 3"),
         (("--every", "800"), "was started with every 400, this start asks for 800"),

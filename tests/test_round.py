@@ -56,9 +56,9 @@ def test_one_side_alone(tmp_path: Path, launch: Launch, ajax_root: Path) -> None
 def test_two_machines_share_a_round(tmp_path: Path, launch: Launch) -> None:
     out = tmp_path / "out"
     assert end(launch(*AJAX_ALONE))[0] == 0
-    code, output = end(launch("--side", "reference", "--no-compare", "--rows", "800"))
+    code, output = end(launch("--side", "reference", "--no-compare", "--rows", "1200"))
     assert code == 2
-    assert "was started with rows 1600, this start asks for 800; give it the same" in output
+    assert "was started with rows 1600, this start asks for 1200; give it the same" in output
     assert not list(out.glob("ref_*"))
     before = (out / "launch_info.txt").read_text()
     code, output = end(launch("--side", "reference", "--no-compare"))
@@ -230,6 +230,13 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
     assert "not possible as things are" in output
 
 
+def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
+    code, output = end(launch("--dry-run", "--reference-python", __file__))
+    assert code == 0
+    said = f"not possible as things are: --reference-python {__file__}: is no program; name a"
+    assert said in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -238,11 +245,17 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
         (["--every", "100"], "--every 100: give a positive multiple of 16"),
         (["--episodes", "0"], "--episodes 0: give a positive number"),
         (["--seeds", "1", "1"], "--seeds 1 1: give different seeds"),
-        (["--seeds", "-1"], "--seeds -1: give different seeds >= 0"),
+        (["--seeds", "-1"], "--seeds -1: give different seeds from 0 to 4294967295"),
+        (["--seeds", "0", "4294967296"], "--seeds 0 4294967296: give different seeds from 0"),
+        (["--rows", "16", "--every", "16"], "--rows 16: nothing is trained before row 1040"),
+        (["--lines-every", "0"], "--lines-every 0: give a positive number of seconds"),
+        (["--lines-every", "-3"], "--lines-every -3: give a positive number of seconds"),
+        (["--lines-every", "nan"], "--lines-every nan: give a positive number of seconds"),
         (["--jobs", "0"], "--jobs 0: give a positive number"),
         (["--against", "/nowhere"], "--against /nowhere: no such directory"),
         (["--ajax-root", "/nowhere"], "--ajax-root /nowhere: no ajax package in /nowhere/src"),
-        (["--ajax-python", "/nowhere"], "/nowhere: cannot be run (No such file or directory)"),
+        (["--ajax-python", "/nowhere"], "--ajax-python /nowhere: no such file; name a Python"),
+        (["--ajax-python", __file__], "test_round.py: is no program; name a Python, or"),
         (["--ajax-python", "/bin/sh"], "/bin/sh: cannot be run (is it a Python?)"),
         (["--ajax-python", sys.executable], "has no jax; name another one with --ajax-python"),
     ],

@@ -350,7 +350,7 @@ def test_a_start_under_no_document_leaves_the_round_undecided(
     [
         (("--round", "4"), "--round 4 takes --root DIR alone; DIR holds literal/ and exact/"),
         (("--round", "4", "--root", "A", "--ajax-root", "B"), "takes --root DIR alone"),
-        (("--round", "4", "--root", "nowhere"), "nowhere/literal: no such directory"),
+        (("--round", "4", "--root", "nowhere"), "nowhere: no such directory; name the directory"),
         (("--round", "4", "--root", "A", "--fail-on-difference"), "has no rule LEARNS"),
         (("--round", "4-exact", "--root", "A", "--fail-on-difference"), "has no rule LEARNS"),
         (("--round", "4", "--root", "A", "--against", "B"), "--against goes with --round 2"),

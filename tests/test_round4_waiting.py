@@ -33,7 +33,10 @@ def test_of_a_part_whose_sibling_has_not_finished_the_checks_only(
     title, checks, waiting = done.out.splitlines()
     assert title == "Round 4: the literal expectation on both sides"
     assert re.fullmatch(r"checks: \d\d passed, 0 failed, 0 not possible", checks)
-    assert waiting == f"{WAITING} checks (prereg/ROUND4.md); {done_file} is not there or not 0"
+    assert waiting == (
+        f"{WAITING} checks (prereg/ROUND4.md); 1 process has not finished, ref_s11 "
+        f"({done_file} is missing or not 0); finish it: nox -s round-4"
+    )
     done = part(command, round4, "exact")
     assert (done.status, done.failed_checks) == (1, ["ref s11 exit code"])
     for options in (("--root", round4 / "literal"), ("--root", round4 / "exact")):
@@ -51,9 +54,27 @@ def test_of_the_first_part_alone_the_checks_only(round4: Path, command: Command)
     before = tree(round4)
     done = part(command, round4, "literal")
     assert done.status == 0
-    assert f"{round4 / 'exact' / 'ref_s10.DONE'} and 3 more is not there" in done.out
+    assert (
+        "; 4 processes have not finished, first ref_s10 "
+        f"({round4 / 'exact' / 'ref_s10.DONE'} is missing or not 0); finish them: nox -s round-4\n"
+    ) in done.out
     done = whole(command, round4)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert tree(round4) == before
+
+
+def test_a_directory_of_parts_is_told_from_a_part(round4: Path, command: Command) -> None:
+    before = tree(round4)
+    named = "name the directory that holds literal/ and exact/"
+    for options, said in (
+        (("--root", round4), "parts of round 4 (literal/, exact/); compare them with --round 4"),
+        (("--round", 1, "--root", round4), "compare them with --round 4, or name one of them"),
+        (("--round", 4, "--root", round4 / "literal"), f"holds no part of round 4; {named}"),
+        (("--round", 4, "--root", round4 / "nowhere"), f"nowhere: no such directory; {named}"),
+    ):
+        done = command(compare.main, *options)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
     assert tree(round4) == before
 
 
