@@ -211,6 +211,9 @@ def _entropy(data: Data) -> Figure:
         axes.set(xlabel="window ends at row (thousands)", ylim=(0, 0.72))
         axes.set_title(title.replace(": ", ":\n", 1))
         thousands(axes)
+        # A tick for each window: the sides' marks stand left and right of it.
+        axes.set_xticks(ends)
+        axes.set_xlim(ends[0] - step / 2, ends[-1] + step / 2)
         axes.legend(fontsize=7.5, loc="lower left")
     all_axes[0].set_ylabel("actor entropy ent/action/mean (nats)\nmean and range over seeds")
     return figure
