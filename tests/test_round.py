@@ -248,7 +248,7 @@ def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
         (["--seeds", "-1"], "--seeds -1: give different seeds from 0 to 4294967295"),
         (["--seeds", "0", "4294967296"], "--seeds 0 4294967296: give different seeds from 0"),
         (["--rows", "16", "--every", "16"], "--rows 16: nothing is trained before row 1040"),
-        (["--lines-every", "0.01"], "--lines-every 0: give a positive number of seconds"),
+        (["--lines-every", "0"], "--lines-every 0: give a positive number of seconds"),
         (["--lines-every", "-3"], "--lines-every -3: give a positive number of seconds"),
         (["--lines-every", "nan"], "--lines-every nan: give a positive number of seconds"),
         (["--jobs", "0"], "--jobs 0: give a positive number"),
