@@ -19,7 +19,7 @@ from analysis.data import SideData
 from analysis.load import launches, read_ajax_config
 from shared.configuration import flatten
 from shared.errors import RecordError
-from shared.files import exists, read_bytes, read_json_object, read_text
+from shared.files import exists, read_bytes, read_exit_code, read_json_object, read_text
 from shared.launch_info import Launch, Revision, side_revision
 from shared.layout import (
     AJAX_CONFIG,
@@ -84,7 +84,7 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
     directory = layout.reference_dir(seed)
     return ReferenceProcess(
         seed,
-        _exit_code(layout.done(reference_name(seed))),
+        read_exit_code(layout.done(reference_name(seed))),
         _yaml(directory / REFERENCE_CONFIG),
         _object(directory / REFERENCE_ARGUMENTS),
         _object(directory / TIMING),
@@ -94,21 +94,11 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
 def _ajax(layout: RunLayout) -> AjaxProcess:
     directory = layout.ajax_dir
     return AjaxProcess(
-        _exit_code(layout.done(AJAX_NAME)),
+        read_exit_code(layout.done(AJAX_NAME)),
         read_ajax_config(directory / AJAX_CONFIG),
         _object(directory / TIMING),
         _final(directory / AJAX_FINAL),
     )
-
-
-def _exit_code(path: Path) -> int | None:
-    if not path.exists():
-        return None
-    text = read_text(path).strip()
-    try:
-        return int(text)
-    except ValueError:
-        raise RecordError(f"{path}:1: {text[:40]!r} is not an exit code; restore it") from None
 
 
 def _object(path: Path) -> dict[str, Any] | None:

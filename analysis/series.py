@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.load import launches, round_launch
-from shared.files import read_text
+from shared.files import read_exit_code
 from shared.layout import AJAX_NAME, RunLayout, reference_name
 from shared.preregistration import KEY
 from shared.protocol import ROUNDS, SERIES, Round
@@ -34,11 +34,7 @@ def awaited(directories: Iterable[Path]) -> list[Path]:
             own = part.name == launch.fields["round"]
             layout = RunLayout(directory if own else directory.absolute().parent / part.part)
             found += [layout.done(name) for name in (*map(reference_name, part.seeds), AJAX_NAME)]
-    return [path for path in dict.fromkeys(found) if not _finished(path)]
-
-
-def _finished(done: Path) -> bool:
-    return done.is_file() and read_text(done).strip() == "0"
+    return [path for path in dict.fromkeys(found) if read_exit_code(path) != 0]
 
 
 def waiting_line(missing: list[Path]) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared import layout
-from shared.files import exists
+from shared.errors import UserError
+from shared.files import exists, read_exit_code
 from shared.layout import RunLayout
 from shared.protocol import Round, Side
 
@@ -38,10 +39,13 @@ def expected_files(
 
 
 def read_done(name: str, run: RunLayout) -> int | None:
-    """The exit code on record; ``None`` without one, and where the file holds no number."""
+    """The exit code on record; ``None`` without one, and where the file is damaged.
+
+    A launcher runs again whatever has not surely finished, and moves aside what is there.
+    """
     try:
-        return int(run.done(name).read_text())
-    except (OSError, ValueError):
+        return read_exit_code(run.done(name))
+    except UserError:
         return None
 
 

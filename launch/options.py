@@ -255,7 +255,11 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         action="store_true",
         help="compile every program anew; otherwise .work/cache/jax keeps them",
     )
-    group.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    group.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the plan and stop; exit status 2 if it could not start as things are",
+    )
 
 
 class _Once(argparse.Action):

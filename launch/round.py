@@ -69,7 +69,8 @@ def main() -> int:
         if began is None:
             break
         status = max(status, began)
-        if status not in (0, EXIT_NO):  # stopped by its user, or bad input
+        # Stopped by its user, or bad input; a dry run tells what stands in the way of every part.
+        if status not in (0, EXIT_NO) and not options.dry_run:
             break
     return status
 
@@ -83,8 +84,7 @@ def start(options: Options, part: int | None) -> int | None:
     draft = make_plan(options, found)
     limit = options.jobs or asked.usable_cores()
     if options.dry_run:
-        dry_run(options, draft, found, limit)
-        return 0
+        return dry_run(options, draft, found, limit)
     check_start(options, draft)
     prepared = prepare(options, draft, limit)
     check_same_sides(prepared.left, prepared.fields)
@@ -112,8 +112,11 @@ def start(options: Options, part: int | None) -> int | None:
     return status
 
 
-def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
-    """Print the plan, how long what is left of it takes, and what stands in its way."""
+def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> int:
+    """Print the plan, how long what is left of it takes, and what stands in its way.
+
+    The exit status is that of a start which something stands in the way of, else 0.
+    """
     left = remaining(draft)
     print(describe_plan(draft, limit), end="")
     bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
@@ -125,9 +128,11 @@ def dry_run(options: Options, draft: Plan, found: Places, limit: int) -> None:
         check_start(options, draft)
         check_room(found.out, len(left.jobs), found.code)
         check_named(options.reference_checkout)
-        print("".join(f"as things are, {line}\n" for line in foreseen(draft)), end="")
+        print("".join(f"as things are, {line}\n" for line in foreseen(draft, left)), end="")
     except UserError as error:
         print(f"\nnot possible as things are: {error}")
+        return EXIT_BAD_INPUT
+    return 0
 
 
 def check_start(options: Options, draft: Plan) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from launch.describe import at_a_time, describe_cache, describe_round, processes, shown
 from launch.plan import Plan
-from launch.resume import leftovers, remaining
+from launch.resume import leftovers
 from shared.layout import RunLayout
 
 
@@ -47,9 +47,9 @@ def announce_detached(plan: Plan, pid: int, *, first: bool) -> None:
     say(f"watch it with nox -s status -- --root {shown(root)} --watch, stop it with kill {pid}")
 
 
-def foreseen(plan: Plan) -> Iterator[str]:
-    """How a start of ``plan`` would go on from what its directory holds; no line for a new one."""
-    run, left = RunLayout(plan.out), remaining(plan)
+def foreseen(plan: Plan, left: Plan) -> Iterator[str]:
+    """How a start of ``plan``, of which ``left`` remains, would go on; no line for a new one."""
+    run = RunLayout(plan.out)
     for job in plan.jobs:
         if job not in left.jobs:
             yield f"{job.name}: has finished, is not run again"

@@ -103,6 +103,17 @@ def read_text(path: Path) -> str:
         ) from None
 
 
+def read_exit_code(path: Path) -> int | None:
+    """The exit code that the file of a process holds; ``None`` where there is no file."""
+    if not path.exists():
+        return None
+    text = read_text(path).strip()
+    try:
+        return int(text)
+    except ValueError:
+        raise RecordError(f"{path}:1: {text[:40]!r} is not an exit code; restore it") from None
+
+
 def find(path: Path) -> Path | None:
     """``path`` if it exists, else its gzipped sibling if that does."""
     packed = path.with_name(path.name + ".gz")
