@@ -68,8 +68,12 @@ class Finding:
         )
         return f"verdict: refuted: {failed}"
 
-    def write(self, directory: Path) -> list[Path]:
-        """Write table, JSON and figure into ``directory``, replacing those of an earlier run."""
+    def write(self, directory: Path, stem: str) -> list[Path]:
+        """Write table, JSON and figure, called ``stem``, into ``directory``.
+
+        Replaces those of an earlier run that was asked the same. What took longest is written
+        first.
+        """
         record = {
             "part": self.part,
             "verdict": self.verdict,
@@ -78,17 +82,16 @@ class Finding:
             "left_out": list(self.left_out),
             **self.data,
         }
-        text, numbers = directory / f"{self.part}.md", directory / f"{self.part}.json"
-        write_atomic(text, self.markdown())
+        text, numbers = directory / f"{stem}.md", directory / f"{stem}.json"
+        series = [directory / f"{stem}.npz"] if self.arrays else []
+        for path in series:
+            write_arrays(path, self.arrays)
         write_atomic(numbers, dump_json(record))
-        written = [text, numbers]
-        if self.arrays:
-            written.append(directory / f"{self.part}.npz")
-            write_arrays(written[-1], self.arrays)
-        return [*written, *save(self.draw(), directory, self.part)]
+        write_atomic(text, self.markdown(stem))
+        return [text, numbers, *series, *save(self.draw(), directory, stem)]
 
-    def markdown(self) -> str:
-        """Claims, tables and verdict as one document."""
+    def markdown(self, stem: str) -> str:
+        """Claims, tables and verdict as one document, beside the figure ``stem``."""
         held = [
             ("yes" if each.holds else "NO", each.text, each.measured, each.refuted_by)
             for each in self.claims
@@ -99,7 +102,7 @@ class Finding:
             blocks += [table.note, _markdown(table)]
         if self.left_out:
             blocks.append("Not looked at: " + "; ".join(self.left_out) + ".")
-        blocks += [f"![{self.title}]({self.part}.png)", self.verdict]
+        blocks += [f"![{self.title}]({stem}.png)", self.verdict]
         return "\n\n".join(blocks) + "\n"
 
 

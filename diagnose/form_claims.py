@@ -22,10 +22,13 @@ CELLS: tuple[Cell, ...] = tuple((side, form) for side in SIDES for form in FORMS
 #: Published to follow the form early (protocol section 11).
 FOLLOWERS = ("ret/std", "adv/std", "val/std")
 #: Losses of the world model, which no expectation enters.
-WORLD_LOSSES = ("vector_loss", "reward_loss", "cont_loss", "dyn_loss", "rep_loss")
-#: Largest relative difference of their means over all updates. What noise in the returns does to
-#: them comes through the replay critic's gradient; a draw of other noise moves them as much.
-WORLD_TOLERANCE = 0.02
+#: ``rep_loss`` is not one more: both sides compute ``dyn_loss`` and ``rep_loss`` as one number,
+#: and differ in what the gradient of each reaches.
+WORLD_LOSSES = ("vector_loss", "reward_loss", "cont_loss", "dyn_loss")
+#: Largest relative difference of their means over all updates, of a short and of a long run. Noise
+#: in the returns reaches them through the replay critic's gradient alone, and more with every
+#: update. That of short runs was tightened from 0.02 after the first ones, which showed 1e-6.
+WORLD_TOLERANCE, LONG_WORLD_TOLERANCE = 1e-4, 0.02
 #: Families of what reward head and critic predict, and of returns, which are made of it.
 PREDICTED = ("rew", "pred_rew", "val", "ret", "ret_normed", "replay_ret", "adv", "td_error")
 ENTROPY = "ent/action/mean"
@@ -82,17 +85,18 @@ def _follows(metric: str, levels: Mapping[Cell, float], what: str, *, logarithmi
 
 
 def _world(runs: Runs) -> Claim:
-    spread = {}
+    spread, updates = {}, len(runs[CELLS[0]][WORLD_LOSSES[0]])
+    tolerance = WORLD_TOLERANCE if updates < LONG_UPDATES else LONG_WORLD_TOLERANCE
     for loss in WORLD_LOSSES:
         means = [np.mean(runs[cell][loss]) for cell in CELLS]
         # Of numpy, whose extremes of a NaN are NaN.
         spread[loss] = float(np.max(means) / np.min(means) - 1)
     worst = max(spread, key=lambda loss: (math.isnan(spread[loss]), spread[loss]))
     return Claim(
-        f"the world model's losses do not: their means agree within {100 * WORLD_TOLERANCE:g} % in "
+        f"the world model's losses do not: their means agree within {100 * tolerance:g} % in "
         "all four arms",
         f"largest difference {100 * spread[worst]:.2g} % ({worst})",
-        all(each <= WORLD_TOLERANCE for each in spread.values()),
+        all(each <= tolerance for each in spread.values()),
         "a larger difference",
     )
 

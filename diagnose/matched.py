@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diagnose.departures import Control, Departure, first_departures
-from diagnose.findings import Claim, Finding, Table
+from diagnose.departures import METRICS, Compared, Control, Departure, compare, first_departures
+from diagnose.findings import Claim, Finding, Table, number
 from diagnose.form_claims import (
     CELLS,
     Pair,
@@ -25,6 +25,7 @@ from diagnose.form_claims import (
     levels_of,
 )
 from diagnose.matched_figure import draw
+from diagnose.published_levels import level_claims
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
 from shared.arrays import Arrays, above, below
@@ -43,6 +44,8 @@ _RUNS: dict[Side, tuple[Run, ...]] = {
     "ajax": (Run("exact", "exact"), _CONTROL, Run("literal", "literal")),
 }
 EXACT: Pair = (("reference", "exact"), ("ajax", "exact"))
+#: Metrics in the table of those that come nearest to departing.
+_NEAREST = 10
 #: Pair -> what it shows.
 PAIRS: dict[Pair, str] = {
     EXACT: "the port itself",
@@ -95,7 +98,10 @@ def check(options: Options) -> None:
 def run(sides: Sides, options: Options, directory: Path) -> Finding:
     """Record where need be, train both sides, and say where they part.
 
-    Recordings are kept in ``directory``.
+    Recordings are kept in ``directory``. The data go: a recording (:mod:`diagnose.recording`) ->
+    a case for each side (:mod:`shared.matched_case`) -> both sides' probes, each in its own
+    environment (:mod:`diagnose.sides`, ``<side>/probe_matched.py``) -> series of every metric ->
+    departures (:mod:`diagnose.departures`) -> claims (:mod:`diagnose.form_claims`).
     """
     settings = _check_changes(sides, options)
     wanted = Wanted(options.seed, options.tiny, options.updates)
@@ -151,18 +157,21 @@ def judge(
         for pair in PAIRS
         if {*pair} <= runs.keys()
     }
+    port = [compare(metric, *(runs[cell] for cell in EXACT), control) for metric in METRICS]
     whole = len(runs) == len(CELLS)
     same = _same_inputs(answers)
-    claims = [same, _agree(parting[EXACT], options, settings)]
+    claims = [same, _agree(parting[EXACT], port, options, settings)]
     if whole:
         claims += form_claims(runs, parting)
+    if whole and not options.tiny:
+        claims += level_claims(runs)
     return Finding(
         part=PART,
         title="Both sides on the same batches with the same noise",
-        agreed=_agreed(options, settings),
+        agreed=_agreed(port, options, settings),
         denied=_denied(parting[EXACT], settings) if same.holds else None,
         claims=claims,
-        tables=[_pairs_table(parting), _metrics_table(parting)]
+        tables=[_pairs_table(parting), _metrics_table(parting), _nearest_table(port)]
         + ([_levels_table(runs)] if whole else []),
         data={
             "ran": {side: dict(answers[side].ran) for side in SIDES},
@@ -175,6 +184,10 @@ def judge(
                 f"{label(one)} / {label(two)}": [vars(each) for each in found]
                 for (one, two), found in parting.items()
             },
+            "port": [
+                {name: each for name, each in vars(metric).items() if name != "departure"}
+                for metric in port
+            ],
         },
         draw=lambda: draw(runs, parting),
         arrays=_series(runs, shaken),
@@ -215,23 +228,53 @@ def _same_inputs(answers: Mapping[Side, Answer]) -> Claim:
     )
 
 
-def _agree(found: Sequence[Departure], options: Options, settings: Sequence[str]) -> Claim:
+def _agree(
+    found: Sequence[Departure],
+    port: Sequence[Compared],
+    options: Options,
+    settings: Sequence[str],
+) -> Claim:
     changed = f", with {', '.join(settings)}" if settings else ""
+    if found:
+        measured = f"{found[0].text}, {len(found)} metrics in all"
+    else:
+        nearest = max(port, key=lambda each: each.of_tolerance)
+        furthest = max(port, key=lambda each: each.of_scale)
+        measured = (
+            f"none departs; nearest {nearest.metric} at update {nearest.nearest}, "
+            f"{number(nearest.of_tolerance)} of its tolerance; largest difference "
+            f"{number(furthest.of_scale)} of a metric's size ({furthest.metric}); {_judged(port)}"
+        )
     return Claim(
         "with the exact form on both sides no metric departs beyond what rounding explains, in "
         f"{options.updates} updates{changed}",
-        f"{found[0].text}, {len(found)} metrics in all" if found else "none departs",
+        measured,
         not found,
         "a metric that departs",
     )
 
 
-def _agreed(options: Options, settings: Sequence[str]) -> str:
-    if settings:
-        return f"no metric departs in {options.updates} updates with {', '.join(settings)}"
+def _judged(port: Sequence[Compared]) -> str:
+    """For how long rounding lets the metrics be told apart."""
+    lost = sorted((each for each in port if each.lost is not None), key=lambda each: each.lost or 0)
+    if not lost:
+        return f"all {len(port)} metrics judged to the end"
     return (
-        f"on equal batches and noise both sides train alike for {options.updates} updates; what "
-        "differs between them as they are follows the form of the expectation"
+        f"{len(port) - len(lost)} of {len(port)} metrics judged to the end, all of them before "
+        f"update {lost[0].lost} ({lost[0].metric})"
+    )
+
+
+def _agreed(port: Sequence[Compared], options: Options, settings: Sequence[str]) -> str:
+    if settings:
+        return (
+            f"no metric departs in {options.updates} updates with {', '.join(settings)}; "
+            f"{_judged(port)}"
+        )
+    return (
+        f"on equal batches and noise both sides train alike for {options.updates} updates "
+        f"({_judged(port)}); what differs between them as they are follows the form of the "
+        "expectation"
     )
 
 
@@ -268,6 +311,24 @@ def _metrics_table(parting: Partings) -> Table:
         "not depart in any.",
         ("metric", *(f"{cell_name(one)} / {cell_name(two)}" for one, two in parting)),
         [(name, *(str(updates[name].get(pair, "-")) for pair in parting)) for name in order],
+    )
+
+
+def _nearest_table(port: Sequence[Compared]) -> Table:
+    order = sorted(port, key=lambda each: (each.lost is None, -each.of_tolerance))
+    lost = sum(each.lost is not None for each in port)
+    return Table(
+        f"{' / '.join(map(cell_name, EXACT))}: the metrics that rounding alone moves by too much "
+        f"to be judged to the end, then the {_NEAREST} nearest to departing, with their largest "
+        "differences.",
+        ("metric", "at update", "of its tolerance", "of its size", "judged before update"),
+        [
+            (
+                *(each.metric, str(each.nearest), number(each.of_tolerance)),
+                *(number(each.of_scale), "end" if each.lost is None else str(each.lost)),
+            )
+            for each in order[: lost + _NEAREST]
+        ],
     )
 
 

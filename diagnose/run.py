@@ -1,7 +1,9 @@
 """``python -m diagnose.run``: the investigation of a difference, rerun on the real code."""
 
 import argparse
-import signal
+import hashlib
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from diagnose.findings import Finding
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Sides, find_pythons
 from shared.arrays import Arrays
-from shared.errors import EXIT_NO, UserError, run_command
+from shared.errors import EXIT_NO, UserError, end_at_sigterm, run_command
 from shared.matched_case import LOGITS_AT
 from shared.obtain import obtain_checkout
 from shared.protocol import REFERENCE_REMOTE
@@ -21,14 +23,20 @@ from shared.variables import CHECKOUT_VARIABLE
 
 #: Below the repository; a directory for each part.
 DEFAULT_OUT = Path(".work") / "diagnose"
+LONGEST_STEM = 100
 
 
 @dataclass(frozen=True)
 class Part:
-    """One instrument; ``run`` is given the sides and the command's options."""
+    """One instrument; ``run`` is given the sides and the command's options.
+
+    ``asked``: the options that change what is found. Those that are not as by default are part of
+    its files' names, so that no other question's answer is replaced.
+    """
 
     summary: str
     run: Callable[[Sides, argparse.Namespace], Finding]
+    asked: tuple[str, ...]
 
 
 #: Name -> part, in the order in which an investigation goes.
@@ -37,14 +45,17 @@ PARTS = {
         "both forms of the two-hot expectation against float64, on both sides (about a minute;\n"
         f"{'':15}two more the first time, to record the reference's first updates)",
         lambda sides, options: expectation.run(sides, _captured(sides, options)),
+        ("tiny", "recorded_seed", "ajax_root"),
     ),
     "encoder": Part(
         "initial encoders of many seeds; the reference's parameters in Ajax (about a minute)",
         lambda sides, options: encoder.run(sides, options.seeds, tiny=options.tiny),
+        ("tiny", "seeds", "ajax_root"),
     ),
     "matched": Part(
         "both sides' training on equal batches and noise, update by update (about 20 minutes)",
         lambda sides, options: matched.run(sides, _matched(options), options.out / matched.PART),
+        ("tiny", "recorded_seed", "updates", "ajax_root", "change"),
     ),
 }
 
@@ -81,7 +92,7 @@ def main() -> int:
         finding = PARTS[name].run(sides, options)
         for claim in finding.claims:
             print(f"  {'yes' if claim.holds else 'NO '}  {claim.text}: {claim.measured}")
-        written = finding.write(options.out / name)
+        written = finding.write(options.out / name, stem(name, options))
         print(f"{name}: {monotonic() - began:.0f} s; " + ", ".join(map(_shown, written)))
         print(f"{name}: {finding.verdict}", flush=True)
         verdicts.append(finding.holds)
@@ -96,8 +107,9 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Rerun the investigation behind round 2 on the real code of both sides. Each "
         f"part\nasks both environments and ends in a verdict; without names, all run:\n\n{parts}",
-        epilog="A part writes its table, JSON and figure to OUT/<part>/, in place of those of an\n"
-        "earlier run. Exit status 1: a claim was refuted.",
+        epilog="A part writes its table, JSON and figure to OUT/<part>/; the options that were\n"
+        "given name the files, which replace those of an earlier run that was asked the same.\n"
+        "Exit status 1: a claim was refuted.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
     parser.add_argument(
@@ -176,6 +188,23 @@ def add_matched(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def stem(name: str, options: argparse.Namespace) -> str:
+    """What the files of a part are called: ``matched``, ``matched-tiny-ajax.lam=0.9``."""
+    default = parse([])
+    words = [name]
+    for option in PARTS[name].asked:
+        value = getattr(options, option)
+        if value == getattr(default, option):
+            continue
+        if option == "change":
+            words += value
+        else:
+            words.append(option if value is True else f"{option}={Path(str(value)).name}")
+    found = re.sub(r"[^\w.=+-]+", "_", "-".join(words))
+    digest = hashlib.sha256(found.encode()).hexdigest()[:10]
+    return found if len(found) <= LONGEST_STEM else f"{found[:LONGEST_STEM]}-{digest}"
+
+
 def check(options: argparse.Namespace) -> None:
     """Raise ``UserError`` for input that a part would stumble over minutes later."""
     for name in options.parts:
@@ -187,6 +216,23 @@ def check(options: argparse.Namespace) -> None:
     matched.check(_matched(options))
     if options.out.exists() and not options.out.is_dir():
         raise UserError(f"--out {options.out}: is no directory; name another")
+    places = {options.out / name: "--out" for name in options.parts or PARTS}
+    if options.batches is not None and not options.batches.exists():
+        places[options.batches.parent] = "--batches"
+    for place, option in places.items():
+        check_writable(place, option)
+
+
+def check_writable(directory: Path, option: str) -> None:
+    """Make ``directory``. Raises ``UserError`` where a file could not be left there in the end."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{option}: {directory} cannot be written ({error.strerror}); name another"
+        ) from None
 
 
 def _shown(path: Path) -> str:
@@ -196,5 +242,5 @@ def _shown(path: Path) -> str:
 
 if __name__ == "__main__":
     # A session that is ended stops the probes that it has started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_at_sigterm()
     run_command(main)

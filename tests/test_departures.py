@@ -17,6 +17,7 @@ from diagnose.departures import (
     METRICS,
     Control,
     Series,
+    compare,
     family,
     first_departures,
     floor,
@@ -133,3 +134,25 @@ def test_floors_are_by_kind_of_metric() -> None:
     kinds |= {"replay_ret/std": FLOOR_OF_REPLAY, "ret_rate": FLOOR_OF_SHARES}
     for metric, wanted in kinds.items():
         assert floor(metric) == wanted
+
+
+def test_how_near_a_metric_comes_is_told() -> None:
+    by = 0.25 * FLOOR * 1.1
+    right = moved("opt_loss", lambda values: np.where(np.arange(UPDATES) == 6, values + by, values))
+    found = compare("opt_loss", series(), right, control(0.0))
+    assert (found.departure, found.nearest, found.lost) == (None, 7, None)
+    assert found.of_tolerance == pytest.approx(0.25, rel=0.1)
+    assert found.of_scale == pytest.approx(0.25 * FLOOR, rel=0.1)
+
+
+def test_a_metric_that_is_zero_in_both_runs_is_near_nothing() -> None:
+    zero = {name: np.zeros(UPDATES) for name in METRICS}
+    found = compare("opt_loss", zero, zero, Control(zero, zero))
+    assert (found.departure, found.of_tolerance, found.of_scale) == (None, 0.0, 0.0)
+
+
+def test_a_metric_is_lost_once_the_control_is_far_apart() -> None:
+    wide = control(0.0)
+    wide.shaken["opt_loss"][11:] += 0.2  # type: ignore[index]  # an array
+    assert compare("opt_loss", series(), series(), wide).lost == 12
+    assert compare("opt_grad_norm", series(), series(), wide).lost is None

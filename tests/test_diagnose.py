@@ -170,7 +170,7 @@ def finding(*, holds: bool) -> Finding:
 def test_the_exit_status_is_the_verdict(
     holds: bool, command: Command, probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "PARTS", {"made": Part("made", lambda *_: finding(holds=holds))})
+    monkeypatch.setattr(run, "PARTS", {"made": Part("made", lambda *_: finding(holds=holds), ())})
     out = tmp_path / "out"
     pythons = ("--reference-python", probe, "--ajax-python", probe)
     done = command(run.main, "made", "--out", out, *pythons)
@@ -187,6 +187,50 @@ def test_the_exit_status_is_the_verdict(
     assert r"| 1 | 2\|3 |" in (out / "made" / "made.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("part", "arguments", "stem"),
+    [
+        ("matched", [], "matched"),
+        ("matched", ["--seeds", "300"], "matched"),
+        ("matched", ["--updates", "1500"], "matched-updates=1500"),
+        ("encoder", ["--updates", "1500", "--seeds", "300"], "encoder-seeds=300"),
+        ("expectation", ["--recorded-seed", "4", "--tiny"], "expectation-tiny-recorded_seed=4"),
+        ("matched", ["--ajax-root", "/a/my ajax"], "matched-ajax_root=my_ajax"),
+        (
+            "matched",
+            ["--tiny", "--change", "ajax.lam=0.9", "--change", "reference.opt.agc=1/3"],
+            "matched-tiny-ajax.lam=0.9-reference.opt.agc=1_3",
+        ),
+    ],
+)
+def test_answers_to_different_questions_are_different_files(
+    part: str, arguments: list[str], stem: str
+) -> None:
+    assert run.stem(part, run.parse(arguments)) == stem
+
+
+def test_a_long_question_is_abridged_and_stays_its_own() -> None:
+    long = ["--change", f"ajax.lam={'1' * 300}"]
+    one, two = (run.stem("matched", run.parse([*long[:1], long[1] + end])) for end in "12")
+    assert one != two
+    assert max(len(one), len(two)) < 120
+
+
+def test_sigterm_ends_the_command_with_its_own_status(probe: Path, tmp_path: Path) -> None:
+    pythons = ("--reference-python", probe, "--ajax-python", probe)
+    script = (
+        "import os, signal, sys\n"
+        "from diagnose import run\n"
+        "from shared.errors import end_at_sigterm, run_command\n"
+        "run.obtain_checkout = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "end_at_sigterm()\n"
+        "run_command(run.main)\n"
+    )
+    words = [sys.executable, "-c", script, "encoder", "--out", tmp_path, *pythons]
+    done = subprocess.run([*map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "error: interrupted\n")
+
+
 def test_help_lists_every_part(command: Command) -> None:
     assert command(run.main, "--help").status == 0
     text = command(run.main, "--help").out
@@ -200,6 +244,8 @@ def test_help_lists_every_part(command: Command) -> None:
         (["encodr"], "no part is called 'encodr'; choose from expectation, encoder"),
         (["--seeds", "199"], "--seeds 199: give at least 200"),
         (["--out", __file__], "is no directory"),
+        (["--out", f"{__file__}/x"], "cannot be written (Not a directory); name another"),
+        (["--batches", f"{__file__}/x.npz"], f"--batches: {__file__} cannot be written"),
         (["encoder", "--change", "ajax.lam=0.9"], "--change is for the part matched; name it too"),
     ],
 )

@@ -45,7 +45,7 @@ def test_equal_populations_and_outputs_agree(tmp_path: Path) -> None:
     finding = judge(population(), outputs(), COUNTS, {})
     assert refuted(finding.claims) == []
     assert finding.holds
-    names = {path.name for path in finding.write(tmp_path)}
+    names = {path.name for path in finding.write(tmp_path, finding.part)}
     assert names == {f"encoder.{kind}" for kind in ("md", "json", "png", "svg")}
     assert (tmp_path / "encoder.md").read_text().count("slow_critic") == 2
 

@@ -97,7 +97,7 @@ def test_the_published_behaviour_is_recognised(logits: Arrays, tmp_path: Path) -
     assert failed(finding.claims) == []
     assert finding.verdict.startswith("verdict: on both sides the compiled literal form adds noise")
     assert "\n" not in finding.verdict
-    names = {path.name for path in finding.write(tmp_path)}
+    names = {path.name for path in finding.write(tmp_path, finding.part)}
     assert names == {f"expectation.{kind}" for kind in ("md", "json", "png", "svg")}
     text = (tmp_path / "expectation.md").read_text()
     assert text.endswith(finding.verdict + "\n")

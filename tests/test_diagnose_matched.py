@@ -10,16 +10,19 @@ import pytest
 
 from diagnose import matched, run
 from diagnose.departures import METRICS
-from diagnose.form_claims import ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
+from diagnose.form_claims import CELLS, ENTROPY, FOLLOWERS, LONG_UPDATES, WORLD_LOSSES
 from diagnose.matched import Options, judge, parse_changes
+from diagnose.published_levels import LEVELS, Level
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
 from shared.arrays import above, read_arrays, write_arrays
 from shared.errors import UserError
+from shared.files import read_jsonl
 from shared.matched_case import CONTEXT, FIELDS, Case, as_text
 from shared.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT, Side
 from tests.conftest import Command
+from tests.inside import ROOT
 
 UPDATES = 40
 #: Metrics in which the made forms part.
@@ -63,7 +66,7 @@ def test_sides_that_differ_by_the_form_agree(tmp_path: Path) -> None:
     finding = judge(answers(), Options(updates=UPDATES), recording="batches-x.npz")
     assert [claim.text for claim in finding.claims if not claim.holds] == []
     assert finding.verdict.startswith("verdict: on equal batches and noise both sides train alike")
-    names = {path.name for path in finding.write(tmp_path)}
+    names = {path.name for path in finding.write(tmp_path, finding.part)}
     assert names == {f"matched.{kind}" for kind in ("md", "json", "npz", "png", "svg")}
     record = json.loads((tmp_path / "matched.json").read_text())
     assert record["departures"]["reference exact / ajax exact"] == []
@@ -98,15 +101,19 @@ def test_a_metric_that_follows_the_side_is_seen(metric: str) -> None:
 
 @pytest.mark.parametrize("loss", WORLD_LOSSES)
 def test_a_world_loss_that_depends_on_the_form_is_seen(loss: str) -> None:
-    for by, seen in ((1.01, False), (1.03, True)):
-        found = answers(
-            reference_literal={loss: series("literal")[loss] * np.linspace(1, 2 * by - 1, UPDATES)},
-        )
-        texts = refuted(found)
-        assert any("world model's losses" in text for text in texts) is seen
+    cases = {
+        UPDATES: ((1.00005, False), (1.001, True)),
+        LONG_UPDATES: ((1.01, False), (1.03, True)),
+    }
+    for updates, mean_ratios in cases.items():
+        for ratio, seen in mean_ratios:
+            made = series("literal", updates)[loss] * np.linspace(1, 2 * ratio - 1, updates)
+            found = answers(updates, reference_literal={loss: made})
+            texts = refuted(found, Options(updates=updates, tiny=True))
+            assert any("world model's losses" in text for text in texts) is seen
 
 
-def test_round4_rules_that_part_late_or_elsewhere_are_seen() -> None:
+def test_forms_that_part_late_or_elsewhere_are_seen() -> None:
     late = {name: each.copy() for name, each in series("exact").items()}
     for name in OF_THE_FORM:
         late[name][1:] *= 30
@@ -126,10 +133,78 @@ def test_a_world_loss_that_is_no_number_is_seen(arm: str) -> None:
 
 def test_the_entropy_is_held_to_the_form_in_long_runs_only() -> None:
     stays = {ENTROPY: series("exact", LONG_UPDATES)[ENTROPY]}
-    options = Options(updates=LONG_UPDATES)
+    options = Options(updates=LONG_UPDATES, tiny=True)
     assert refuted(answers(LONG_UPDATES), options) == []
     (text,) = refuted(answers(LONG_UPDATES, reference_literal=stays), options)
     assert text.startswith(f"{ENTROPY} follows the form: in every arm its mean from update 667 on")
+
+
+def at_published_levels(updates: int) -> dict[str, dict[str, Any]]:
+    """Series of every arm with the published means, where there are any."""
+    levels: dict[str, dict[str, Any]] = {f"{side}_{form}": {} for side, form in CELLS}
+    for level in LEVELS:
+        for (side, form), mean in level.published.items():
+            levels[f"{side}_{form}"][level.metric] = np.full(updates, mean)
+    return levels
+
+
+def refuted_levels(changed: Mapping[str, Any], *, tiny: bool = False) -> list[str]:
+    found = answers(1480, **changed)
+    texts = refuted(found, Options(updates=1480, tiny=tiny))
+    return [text for text in texts if "is at its published level" in text]
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=[level.metric for level in LEVELS])
+def test_a_level_is_held_against_the_published_one(level: Level) -> None:
+    assert refuted_levels(at_published_levels(1480)) == []
+    for (side, form), mean in level.published.items():
+        off = at_published_levels(1480)
+        series_of = off[f"{side}_{form}"][level.metric]
+        series_of[level.window] = mean * 1.3 if level.factor else mean - 1.2 * level.apart
+        (text,) = refuted_levels(off)
+        assert text.startswith(f"{level.metric} is at its published level: its mean over updates ")
+        assert refuted_levels(off, tiny=True) == []
+
+
+def test_the_windows_of_levels_are_the_references() -> None:
+    windows = {level.rows: (level.window.start + 1, level.window.stop) for level in LEVELS}
+    # Published mean of opt_grad_steps in these windows: 240.5 and 980.5.
+    assert windows == {2000: (1, 480), 4000: (481, 1480)}
+
+
+def test_the_levels_are_the_published_windows() -> None:
+    lines = [row for _, row in read_jsonl(ROOT / "results" / "published" / "windows.jsonl")]
+    arms = {
+        ("round1", "reference"): ("reference", "literal"),
+        ("round1", "ajax"): ("ajax", "exact"),
+    }
+    arms |= {("pairE", "reference"): ("reference", "exact"), ("pairR", "ajax"): ("ajax", "literal")}
+    held = 0
+    for level in LEVELS:
+        for line in lines:
+            for side in ("reference", "ajax"):
+                cell = arms.get((line["comparison"], side))
+                same = (line["metric"], line["rows"]) == (level.metric, level.rows)
+                if same and cell in level.published:
+                    assert level.published[cell] == line[side][0]
+                    held += 1
+    assert held == 12, "four arms of ret/std, adv/std and the entropy"
+
+
+def test_metrics_that_rounding_hides_are_said() -> None:
+    found = answers()
+    far = series("exact")["retnorm/high"] * np.where(np.arange(UPDATES) < 29, 1, 1.2)
+    found["ajax"].arrays["control/retnorm/high"] = far
+    finding = judge(found, Options(updates=UPDATES))
+    said = f"{len(METRICS) - 1} of {len(METRICS)} metrics judged to the end, all of them before "
+    assert said + "update 30 (retnorm/high)" in finding.verdict
+    assert "| retnorm/high | " in finding.markdown("matched")
+    (port,) = (each for each in finding.data["port"] if each["metric"] == "retnorm/high")
+    assert port["lost"] == 30
+    assert (
+        f"all {len(METRICS)} metrics judged to the end"
+        in judge(answers(), Options(updates=UPDATES)).verdict
+    )
 
 
 def test_other_noise_or_batches_are_seen() -> None:

@@ -118,7 +118,7 @@ def test_digests_tell_noise_and_batches_apart() -> None:
     assert longer["noise"] != one["noise"]
 
 
-def test_round4_rules_are_the_sides_arms() -> None:
+def test_the_forms_are_the_sides_arms() -> None:
     assert arm_of("reference", "literal") == "stock"
     assert arm_of("reference", "exact") == "exact"
     assert arm_of("ajax", "literal") == "literal"
