@@ -3,20 +3,20 @@
 0  the command did what was asked, and the answer is yes
 1  the command did what was asked, and the answer is no (a failed check, a difference, NaN)
 2  bad input, a missing precondition or no room: what was written before stays as it is
-130 interrupted by the user
+128 + N stopped by signal N: 130 by Ctrl-C, 143 by SIGTERM
 """
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import NoReturn
 
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 _ROOM = "make room there or name another place"
 _PLACE = "name another place"
@@ -52,6 +52,15 @@ def quiet_interrupts() -> None:
     sys.excepthook = hook
 
 
+def end_at_sigterm() -> None:
+    """SIGTERM ends the command as Ctrl-C does: what it has started is stopped, in one line."""
+
+    def handler(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise KeyboardInterrupt(number)
+
+    signal.signal(signal.SIGTERM, handler)
+
+
 def run_command(main: Callable[[], int]) -> NoReturn:
     """Run a command's ``main`` and leave the process with the right exit status."""
     _open_closed_streams()
@@ -77,9 +86,9 @@ def run_command(main: Callable[[], int]) -> NoReturn:
         if error.filename is None:
             with suppress(OSError):  # what it still holds cannot be written at exit either
                 sys.stdout.close()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("error: interrupted", file=sys.stderr)
-        status = EXIT_INTERRUPTED
+        status = 128 + (error.args[0] if error.args else signal.SIGINT)
     sys.exit(status)
 
 

@@ -25,6 +25,7 @@ def test_the_status_of_a_command_is_its_answer(status: int) -> None:
         (RecordError("x:3: not JSON"), 2, "error: x:3: not JSON\n"),
         (NotLearningError("loss is NaN"), 1, "error: loss is NaN\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (KeyboardInterrupt(15), 143, "error: interrupted\n"),
         (
             OSError(errno.ENOSPC, "No space left on device", "out/x"),
             2,
