@@ -28,6 +28,8 @@ LEVEL = 0.01
 MEANS_APART = 0.02
 #: Published: largest difference of the encoder's output from equal initial parameters.
 ENCODER_TOLERANCE = 2e-6
+#: With noise on every tensor no network's largest output is as small as this.
+ZERO_THROUGHOUT = 0.1
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ def _of_outputs(outputs: Sequence[Output], counts: Counts) -> list[Claim]:
     unused = counts.reference - counts.ajax
     encoder = next(each for each in outputs if (each.parameters, each.name) == (INITIAL, "encoder"))
     shaken = [each for each in outputs if each.parameters == SHAKEN]
-    worst = max(outputs, key=lambda each: each.difference)
+    worst = max(outputs, key=lambda each: each.difference / each.tolerance)
+    zero = [each.name for each in shaken if each.largest <= ZERO_THROUGHOUT]
     return [
         Claim(
             "every parameter tensor has its counterpart; only the unused column of the two-hot "
@@ -157,8 +160,9 @@ def _of_outputs(outputs: Sequence[Output], counts: Counts) -> list[Claim]:
         Claim(
             f"so does every network, within {OUTPUT_TOLERANCE:g} of its largest output, with noise "
             "on every tensor",
-            f"largest difference {number(worst.difference)} ({worst.name})",
-            all(each.agrees for each in outputs) and all(each.largest > 0.1 for each in shaken),
+            f"nearest to it {worst.name}: {number(worst.difference)}, allowed "
+            f"{number(worst.tolerance)}" + "".join(f"; {name} is zero throughout" for name in zero),
+            all(each.agrees for each in outputs) and not zero,
             "a larger difference, or an output that is zero throughout",
         ),
     ]

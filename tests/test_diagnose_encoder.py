@@ -85,7 +85,7 @@ def test_one_output_that_differs_is_enough(name: str) -> None:
     assert judge(population(), within, COUNTS, {}).holds
     finding = judge(population(), beyond, COUNTS, {})
     assert not finding.holds
-    assert f"({name})" in finding.verdict
+    assert f"nearest to it {name}: " in finding.verdict
 
 
 def test_outputs_that_are_zero_show_nothing() -> None:
@@ -129,3 +129,18 @@ def test_the_slow_critic_is_no_optimised_parameter() -> None:
 def test_too_few_seeds_are_refused(seeds: int, tiny: bool) -> None:
     with pytest.raises(UserError, match=f"--seeds {seeds}: give at least"):
         run(Sides({}), seeds, tiny=tiny)
+
+
+def test_the_output_that_fails_is_named() -> None:
+    """Not the one with the largest difference: that one is large throughout."""
+    found = [
+        replace(each, largest=1e3, difference=5e-3) if each.name == "decoder" else each
+        for each in outputs(difference=1e-3)
+    ]
+    finding = judge(population(), found, COUNTS, {})
+    assert "nearest to it critic: 0.001, allowed 2e-05" in finding.verdict
+
+
+def test_an_output_that_is_zero_throughout_is_named() -> None:
+    found = [replace(each, largest=0.0) if each.name == "reward" else each for each in outputs()]
+    assert "reward is zero throughout" in judge(population(), found, COUNTS, {}).verdict

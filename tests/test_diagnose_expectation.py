@@ -145,6 +145,15 @@ def test_noise_that_stays_without_the_outer_bins_refutes_it(logits: Arrays) -> N
     assert any("outer bins" in text for text in refuted)
 
 
+def test_noise_that_grows_with_less_mass_refutes_it(logits: Arrays) -> None:
+    def grows(each: Logits) -> npt.NDArray[np.float32]:
+        one = np.array_equal(each, logits["tilt/4"])
+        return fused("ajax")(each) * np.float32(10 if one else 1)
+
+    refuted = failed(judge(rows_of(logits, literal_jit=grows), {}).claims)
+    assert [text for text in refuted if "outer bins" in text] == refuted
+
+
 def test_a_claim_says_what_each_side_gave(logits: Arrays) -> None:
     by_text = {claim.text: claim for claim in expectation.claims(rows_of(logits))}
     constant = next(claim for text, claim in by_text.items() if "constant" in text)

@@ -61,6 +61,7 @@ FAULTS = (
     Fault("ajax", "rep_scale", "0.2", ("opt_loss", "opt_grad_norm"), 1, slow=False),
     Fault("reference", "retnorm.rate", "0.02", ("retnorm",), 4, slow=False),
     Fault("ajax", "lam", "0.9", RETURNS, 4),
+    Fault("reference", "return_lambda", "0.9", RETURNS, 4),
     Fault("ajax", "agc", "0.03", ("opt_update_norm",), 4),
     Fault("reference", "opt.agc", "0.03", ("opt_update_norm",), 4),
     Fault("ajax", "retnorm_rate", "0.02", ("retnorm",), 4),
@@ -70,7 +71,7 @@ FAULTS = (
     Fault("ajax", "warmup", "1001", ("opt_update_norm", "slow_critic"), 3),
     Fault("reference", "opt.warmup", "999", ("opt_update_norm", "slow_critic"), 3),
     # Late: as long as critic and returns are near zero, either bootstraps alike.
-    Fault("reference", "replay_critic_bootstrap", "critic", REPLAYED, 100),
+    Fault("reference", "replay_critic_bootstrap", "critic", REPLAYED, 70),
 )
 
 
