@@ -13,7 +13,7 @@ class Gate(Protocol):
         """Whether ``job`` may start; with nothing running it must be allowed."""
 
     def look(self, running: Sequence[Job]) -> None:
-        """Called as often as the processes are looked at."""
+        """Called as often as the processes are looked at, and once for one that has ended."""
 
 
 class OpenGate:

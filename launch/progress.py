@@ -59,9 +59,12 @@ class Snapshot:
 
 def snapshot(job: Job, run: RunLayout, total_rows: int) -> Snapshot:
     """The state of ``job`` from its files; all zero before it has written any."""
-    lines = tail(job.directory / layout.PROGRESS, RECENT_LINES)
+    lines = tail(job.directory / layout.PROGRESS, RECENT_LINES, "updates")
     last = lines[-1] if lines else {"rows": 0.0, "updates": 0.0}
-    evaluations = [tail(run.seed_dir(job.side, seed) / layout.EVALUATIONS, 1) for seed in job.seeds]
+    # A mean that is not a number is null: then there is no evaluation to show.
+    evaluations = [
+        tail(run.seed_dir(job.side, seed) / layout.EVALUATIONS, 1, "mean") for seed in job.seeds
+    ]
     means = [each[-1] for each in evaluations if each]
     known = len(means) == len(job.seeds) and len({each["rows"] for each in means}) == 1
     return Snapshot(
@@ -74,11 +77,12 @@ def snapshot(job: Job, run: RunLayout, total_rows: int) -> Snapshot:
     )
 
 
-def tail(path: Path, count: int) -> list[dict[str, float]]:
+def tail(path: Path, count: int, *needs: str) -> list[dict[str, float]]:
     """The numbers of the last ``count`` whole lines of a JSON-lines file that is being written.
 
-    A missing file has none. A line that is cut short or is no JSON is passed over: this is a
-    glance at a running process, and the reader of the records judges the file.
+    A missing file has none. A line that is cut short, is no JSON or lacks the number ``rows`` or
+    one of ``needs`` is passed over: this is a glance at a running process, and the reader of the
+    records judges the file.
     """
     try:
         text = path.read_bytes().decode(errors="replace")
@@ -90,8 +94,9 @@ def tail(path: Path, count: int) -> list[dict[str, float]]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and "rows" in row:
-            found.append({k: v for k, v in row.items() if isinstance(v, int | float)})
+        if isinstance(row, dict):
+            numbers = {k: v for k, v in row.items() if isinstance(v, int | float)}
+            found += [numbers] if numbers.keys() >= {"rows", *needs} else []
     return found
 
 

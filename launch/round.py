@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch import options as asked
-from launch.board import Board, is_live
 from launch.cache import WarmUp, find_caches
 from launch.describe import describe_plan, processes, shown
 from launch.detach import detach
@@ -16,12 +15,11 @@ from launch.environments import ensure, locate
 from launch.estimate import describe_estimate, find_bench
 from launch.follow import follow
 from launch.info import collect_revisions, launch_fields
-from launch.lock import RoundLock, inspect, read_launcher, refusal
+from launch.lock import RoundLock, inspect, refusal
 from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan, plan_round
 from launch.preflight import check_output, check_room, inspect_python, verified_release
-from launch.progress import PlainLines
 from launch.registration import check_registered
 from launch.resume import (
     check_same_sides,
@@ -31,10 +29,10 @@ from launch.resume import (
     stop_orphans,
 )
 from launch.signals import StopSignals
-from launch.state import RoundState, round_state
-from launch.supervise import Result, Watcher, supervise
+from launch.supervise import Result, supervise
 from launch.table import launcher_words
 from launch.tell import announce, announce_detached, foreseen, say
+from launch.watch import watch
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
@@ -237,7 +235,8 @@ def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSign
             append_launch(layout.launch_info, prepared.fields)
         except OSError as error:
             raise UserError(f"{plan.out}: cannot be written ({error.strerror})") from None
-    watcher = watch(options, prepared)
+    live = bool(left.jobs) and not options.plain
+    watcher = watch(plan, prepared.limit, live=live, every_s=options.lines_every)
     try:
         result = supervise(
             left.jobs,
@@ -248,23 +247,9 @@ def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSign
             gate=WarmUp(),
         )
     finally:
-        if isinstance(watcher, Board):
-            watcher.close()
+        watcher.close()
     faults = [] if signals.count else follow(plan, signals)
     return conclude(plan, result, faults, signals)
-
-
-def watch(options: Options, prepared: Prepared) -> Watcher:
-    """The live board on a terminal that can show it, else lines."""
-    plan, limit = prepared.plan, prepared.limit
-    if options.plain or not is_live(sys.stdout) or not prepared.left.jobs:
-        return PlainLines(plan.round, RunLayout(plan.out), say, options.lines_every)
-
-    def read() -> RoundState:
-        launcher = read_launcher(plan.out)
-        return round_state(plan.round, plan.out, plan.jobs, limit=limit, launcher=launcher)
-
-    return Board(read, say)
 
 
 def conclude(plan: Plan, result: Result, faults: list[str], signals: StopSignals) -> int:

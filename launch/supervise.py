@@ -69,7 +69,11 @@ class Result:
 
 
 class Watcher(Protocol):
-    """Who is told what happens: plain lines or a live board."""
+    """Who is told what happens: plain lines or a live board.
+
+    What it raises ends the supervisor, and with it every process: ``launch.watch`` lets nothing
+    through.
+    """
 
     def started(self, job: Job) -> None:
         """``job``'s process runs."""
@@ -216,6 +220,8 @@ class _Supervisor:
                 # What it started and left behind.
                 _signal_group(each.process, signal.SIGKILL)
                 self._running.remove(each)
+                # One that reports when it has ended (--no-callbacks) may be seen by no other look.
+                self._gate.look([each.job])
                 missing = missing_files(each.job.expected_files, self._layout.root)
                 code = exit_code(returned, sent=each.sent, complete=not missing)
                 stopped = each.sent is not None

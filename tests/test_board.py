@@ -25,10 +25,11 @@ from launch.lock import Launcher
 from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.processes import record_process
-from launch.progress import Snapshot
+from launch.progress import PlainLines, Snapshot
 from launch.state import ENDED_BADLY, ProcessState, RoundState, State, process_state, round_state
 from launch.supervise import Outcome
 from launch.table import Line, fit, launcher_words, round_lines
+from launch.watch import SafeWatcher
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
 from shared.protocol import ROUNDS, Round
@@ -314,6 +315,29 @@ def test_where_no_board_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert not is_live(terminal)
     assert not is_live(io.StringIO())
+
+
+def test_a_board_that_fails_gives_way_to_lines(tmp_path: Path) -> None:
+    """A directory that cannot be looked at for a moment, as on a network disk."""
+    job = planned(tmp_path)["ref_s0"]
+    said: list[str] = []
+    lines = PlainLines(ROUNDS["3"], RunLayout(tmp_path), said.append, 0.0)
+
+    def read() -> RoundState:
+        tmp_path.joinpath("gone").stat()
+        raise AssertionError
+
+    watcher = SafeWatcher(said.append, Board(read, said.append, Terminal()), lines)
+    watcher.started(job)
+    assert said == []
+    watcher.tick([job])
+    watcher.ended(Outcome(job, 3, 4.0, "exit code 3"))
+    watcher.close()
+    failed, progress, ended = said
+    assert failed.startswith("the board of this round failed (FileNotFoundError: ")
+    assert failed.endswith("); it goes on with plain lines")
+    assert progress.startswith("ref_s0: nothing recorded yet")
+    assert ended.startswith("ref_s0: FAILED after 4 s: exit code 3; see ")
 
 
 def test_a_terminal_that_goes_away_is_no_error() -> None:

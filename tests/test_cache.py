@@ -166,6 +166,22 @@ def test_one_that_fails_before_it_trains_leaves_the_cache_cold(tmp_path: Path) -
     assert not program.exists()
 
 
+def test_one_that_reports_only_as_it_ends_has_warmed_the_cache(tmp_path: Path) -> None:
+    """As a smoke of Ajax does, which trains without callbacks."""
+    program = tmp_path / "cache" / "a.json"
+    at_once = """
+import os, sys
+os.mkdir(sys.argv[1])
+with open(sys.argv[1] + "/progress.jsonl", "w") as progress:
+    print('{"rows": 1600, "updates": 281}', file=progress, flush=True)
+    os._exit(0)
+"""
+    first = job(tmp_path, "first", program)
+    first = replace(first, argv=(sys.executable, "-c", at_once, first.argv[3]))
+    run(tmp_path, [first])
+    assert program.exists()
+
+
 def test_a_directory_that_cannot_be_written_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     program = tmp_path / "cache" / "a.json"

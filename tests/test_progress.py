@@ -68,6 +68,19 @@ def test_ajax_process_means_over_its_seeds(tmp_path: Path) -> None:
     assert snapshot(job, RunLayout(tmp_path), 20_000).evaluation is None, "seeds not at one row"
 
 
+def test_an_evaluation_that_came_to_nan_is_none_to_show(tmp_path: Path) -> None:
+    job = jobs(tmp_path)["ref_s0"]
+    write(tmp_path / "ref_s0" / "progress.jsonl", progress(4000, 1481, 900.0))
+    evaluations = tmp_path / "ref_s0" / "evals.jsonl"
+    evaluations.write_text('{"rows": 2000, "mean": 9.5}\n{"rows": 4000, "mean": null}\n')
+    state = snapshot(job, RunLayout(tmp_path), 20_000)
+    assert (state.rows, state.evaluation, state.evaluation_rows) == (4000, None, None)
+    evaluations.write_text('{"rows": null, "mean": 9.5}\n')
+    assert snapshot(job, RunLayout(tmp_path), 20_000).evaluation is None
+    (tmp_path / "ref_s0" / "progress.jsonl").write_text('{"rows": 160, "updates": null}\n')
+    assert snapshot(job, RunLayout(tmp_path), 20_000).rows == 0
+
+
 def test_nothing_there_yet(tmp_path: Path) -> None:
     state = snapshot(jobs(tmp_path)["ajax"], RunLayout(tmp_path), 20_000)
     assert (state.rows, state.updates, state.rate, state.evaluation) == (0, 0, None, None)
@@ -78,6 +91,7 @@ def test_odd_lines_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     path.write_bytes(b'{"rows": 1}\n\xff\xfe\nnull\n[1]\n{"rows": 2, "x": null, "y": "z"}\n')
     assert tail(path, 9) == [{"rows": 1}, {"rows": 2}]
+    assert tail(path, 9, "x") == []
 
 
 def test_clock_going_backwards_gives_no_speed(tmp_path: Path) -> None:

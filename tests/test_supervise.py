@@ -1,5 +1,6 @@
 """Real child processes under supervision: what a kill, a stop or a failure does to the others."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,7 +15,15 @@ import pytest
 from launch.plan import Job
 from launch.processes import describe_exit
 from launch.signals import StopSignals
-from launch.supervise import Outcome, Result, exit_code, run_foreground, supervise
+from launch.supervise import (
+    Outcome,
+    Result,
+    Watcher,
+    exit_code,
+    run_foreground,
+    supervise,
+)
+from launch.watch import SafeWatcher
 from shared.layout import RunLayout
 
 #: Writes its process id, then sleeps; a test ends it.
@@ -79,7 +88,12 @@ def job(root: Path, name: str, code: str, *arguments: str, expected: Sequence[st
 
 
 def run(
-    root: Path, jobs: Sequence[Job], *, limit: int = 9, watcher: Log | None = None, **more: float
+    root: Path,
+    jobs: Sequence[Job],
+    *,
+    limit: int = 9,
+    watcher: Watcher | None = None,
+    **more: float,
 ) -> Result:
     with StopSignals() as signals:
         return supervise(
@@ -266,6 +280,38 @@ def test_an_error_of_the_launcher_leaves_no_process_behind(tmp_path: Path) -> No
     with pytest.raises(RuntimeError, match="a bug"):
         run(tmp_path, [job(tmp_path, "a", SLEEPER)], watcher=Log(fail))
     eventually(lambda: not alive(pid(tmp_path, "a")))
+
+
+class Broken(Log):
+    """Fails at everything, as on a disk that is out of reach."""
+
+    def fail(self, *_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error", "/OUT")
+
+    started = ended = stopping = tick = fail  # type: ignore[assignment]
+
+
+def test_a_watcher_that_fails_ends_no_process(tmp_path: Path) -> None:
+    said: list[str] = []
+    next_one = Log()
+    jobs = [job(tmp_path, "a", CLOCK), job(tmp_path, "b", "import sys; sys.exit(3)")]
+    run(tmp_path, jobs, limit=1, watcher=SafeWatcher(said.append, Broken(), next_one))
+    assert (done(tmp_path, "a"), done(tmp_path, "b")) == ("0\n", "3\n")
+    assert said == [
+        "the lines of this round failed (OSError: [Errno 5] Input/output error: '/OUT'); it goes "
+        "on with plain lines"
+    ]
+    assert next_one.lines == ["started a", "ended a 0", "started b", "ended b 3"]
+
+
+def test_a_round_that_nobody_can_watch_goes_on_and_obeys(
+    tmp_path: Path, when: Callable[..., None]
+) -> None:
+    said: list[str] = []
+    when([tmp_path / "a.pid"], lambda: os.kill(os.getpid(), signal.SIGTERM))
+    run(tmp_path, [job(tmp_path, "a", SLEEPER)], watcher=SafeWatcher(said.append, Broken()))
+    assert done(tmp_path, "a") == "143\n"
+    assert [line.rpartition("; ")[2] for line in said] == ["it goes on unwatched until its end"]
 
 
 def test_what_cannot_be_started_is_marked_and_named(tmp_path: Path) -> None:
