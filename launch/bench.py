@@ -5,9 +5,7 @@ The file that it writes below ``.work/bench`` is what ``--dry-run`` of a round e
 
 import argparse
 import os
-import signal
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +20,8 @@ from launch.plan import Plan, plan_round
 from launch.programs import SideCache
 from launch.round import places as round_places
 from launch.settings import SETTINGS, compare_settings
-from shared.errors import UserError, run_command
+from launch.tell import say
+from shared.errors import UserError, end_at_sigterm, run_command
 from shared.obtain import obtain_checkout
 from shared.protocol import ROUNDS, SIDES
 from shared.provenance import REPO
@@ -35,8 +34,8 @@ BUSY = 0.5
 def main() -> int:
     """Run the command; the exit status."""
     options = parse()
-    # An ended launcher must take its probes along: both signals unwind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # An ended launcher must take its processes along: both signals unwind.
+    end_at_sigterm()
     found = prepare(options)
     cores = usable_cores()
     place = REPO / DIRECTORY
@@ -44,7 +43,7 @@ def main() -> int:
     busy = os.getloadavg()[0]
     if busy > BUSY:
         say(f"note: load average {busy:.1f}; whatever else runs makes these figures worse")
-    with tempfile.TemporaryDirectory(dir=place, prefix=".probes-") as scratch:
+    with tempfile.TemporaryDirectory(dir=place, prefix=".processes-") as scratch:
         lab = Lab(found, Path(scratch), tiny=options.tiny, digest=options.settings is not None)
         if options.settings is not None:
             names = options.settings or list(SETTINGS)
@@ -87,11 +86,6 @@ def describe_rounds(found: Places, bench: Bench) -> str:
         "expected wall time with a warm cache, * at the best --jobs, and its memory:\n"
         f"{rounds_table(plans, bench)}"
     )
-
-
-def say(line: str) -> None:
-    """Print one line with the time of day."""
-    print(f"[{time.strftime('%H:%M:%S')}] {line}", flush=True)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from launch.describe import megabytes
 from launch.environments import locate
 from launch.lock import inspect, is_alive
 from launch.packages import ENVIRONMENTS
@@ -216,12 +217,6 @@ def age(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds / 60:.0f} min"
-
-
-def megabytes(size: int) -> str:
-    """``12 MB``, a decimal below ten."""
-    number = size / 1e6
-    return f"{number:.0f} MB" if number >= 10 else f"{number:.1f} MB"
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -77,6 +77,13 @@ def later(comparison: Comparison) -> str:
     return f"nox -s compare -- {shlex.join(comparison.argv[3:])}"
 
 
+def megabytes(size: float) -> str:
+    """``0.4 MB``, ``12 MB`` or ``3.4 GB``."""
+    if size >= 1e9:
+        return f"{size / 1e9:.1f} GB"
+    return f"{size / 1e6:.{0 if size >= 1e7 else 1}f} MB"
+
+
 def shown(path: Path) -> str:
     """``path`` as a user reads it: relative where it lies below the working directory."""
     here = Path.cwd()

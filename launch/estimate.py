@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from launch.cache import cache_key
+from launch.describe import megabytes
 from launch.measured import Bench, Published, bench_path, load
 from launch.places import Places
 from launch.plan import Job, Plan
@@ -101,11 +102,6 @@ def disk(plan: Plan) -> int:
     episodes = chosen.rows // EPISODE_ROWS * EPISODE_BYTES
     alone: dict[Side, int] = {"reference": CHECKPOINT_BYTES + episodes + progress, "ajax": progress}
     return sum(alone[job.side] + seed * len(job.seeds) for job in plan.jobs)
-
-
-def megabytes(size: float) -> str:
-    """``12 MB`` or ``3.4 GB``."""
-    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
 def rounds_table(plans: Sequence[Plan], bench: Bench) -> str:

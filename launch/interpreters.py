@@ -15,11 +15,11 @@ from pathlib import Path
 
 from shared.errors import UserError
 
-PROBE_SECONDS = 20.0
+ASK_SECONDS = 20.0
 
 # The base of a virtual environment is asked for: an environment made from another one must
 # outlive it. Free-threaded and debug builds (abiflags) take other wheels than the lists name.
-_PROBE = """
+_QUESTION = """
 import json, os, platform, sys
 base = getattr(sys, "_base_executable", None) or sys.executable
 print(json.dumps([os.path.realpath(base), platform.python_version(), sys.implementation.name,
@@ -55,12 +55,12 @@ def find_interpreter(versions: Sequence[str]) -> Interpreter:
     Raises:
         UserError: none is found; the line names the places looked at and what to do.
     """
-    running = probe(Path(sys.executable))
+    running = ask(Path(sys.executable))
     if running is not None and running.minor in versions:
         return running
     for version in versions:
         for candidate in _candidates(version):
-            found = probe(candidate)
+            found = ask(candidate)
             if found is not None and found.minor == version:
                 return found
     wanted = " or ".join(versions)
@@ -70,14 +70,14 @@ def find_interpreter(versions: Sequence[str]) -> Interpreter:
     )
 
 
-def probe(executable: Path) -> Interpreter | None:
+def ask(executable: Path) -> Interpreter | None:
     """Run ``executable`` and say what it is; None where it does not run or is no plain CPython."""
     try:
         done = subprocess.run(
-            [str(executable), "-I", "-S", "-c", _PROBE],
+            [str(executable), "-I", "-S", "-c", _QUESTION],
             capture_output=True,
             text=True,
-            timeout=PROBE_SECONDS,
+            timeout=ASK_SECONDS,
             check=True,
         )
         path, version, implementation, abiflags, machine = json.loads(done.stdout)
@@ -162,7 +162,7 @@ def _output_line(command: list[str]) -> str | None:
     """The one line that a command prints; None where it fails."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PROBE_SECONDS, check=True
+            command, capture_output=True, text=True, timeout=ASK_SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None

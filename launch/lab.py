@@ -1,24 +1,24 @@
-"""Where the bench's probes run: a throw-away directory, with a compilation cache of its own."""
+"""Where the bench's processes run: a throw-away directory, with a compilation cache of its own."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from launch.bench_process import BenchCommand, BenchProcess
 from launch.places import Places
 from launch.plan import Job, plan_round
-from launch.probe import Probe, ProbeCommand
 from launch.programs import SideCache
 from shared.protocol import ROUNDS, SIDES, Side
 from shared.variables import XLA_FLAGS_VARIABLE
 
-#: Rounds 1 and 2 have the sizes that Ajax's probe is compiled for.
+#: Rounds 1 and 2 have the sizes that Ajax's process is compiled for.
 ROUND = "1"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What a probe is started with beyond a round's own environment.
+    """What a process is started with beyond a round's own environment.
 
     ``env`` and ``xla_flags`` are added, ``cpus`` are the cores that it may use.
     """
@@ -31,7 +31,7 @@ class Variant:
 
 @dataclass
 class Lab:
-    """Starts probes exactly as a round starts its processes: same command line variables.
+    """Starts processes exactly as a round starts its own: same command line and variables.
 
     ``scratch`` holds everything that they write; a program that one has compiled is found in the
     cache there by the next one with the same flags. The log of one that fails is kept beside it.
@@ -43,26 +43,26 @@ class Lab:
     digest: bool = False
     started: int = 0
 
-    def start(self, side: Side, variant: Variant | None = None) -> Probe:
-        """Start a probe; ask it for :meth:`Probe.ready` next."""
+    def start(self, side: Side, variant: Variant | None = None) -> BenchProcess:
+        """Start a process; ask it for :meth:`BenchProcess.ready` next."""
         self.started += 1
-        return Probe(self.command(side, variant or Variant()), os.environ)
+        return BenchProcess(self.command(side, variant or Variant()), os.environ)
 
-    def command(self, side: Side, variant: Variant) -> ProbeCommand:
-        """The command of the probe that is started next."""
+    def command(self, side: Side, variant: Variant) -> BenchCommand:
+        """The command of the process that is started next."""
         name = f"{side}{self.started}"
         job = self._job(side, variant.xla_flags)
         options = ["--tiny"] if self.tiny else []
         options += ["--digest"] if self.digest else []
         if side == "reference":
-            # One seed: all probes of the reference train the same, beside each other or in turn.
+            # One seed: all processes of the reference train the same, beside each other or in turn.
             options += ["--checkout", str(self.places.checkout)]
             options += ["--out", str(self.scratch / name)]
         else:
             options += ["--seeds", *map(str, job.seeds)]
             if self.places.ajax_root is not None:
                 options += ["--ajax-root", str(self.places.ajax_root)]
-        return ProbeCommand(
+        return BenchCommand(
             side=side,
             argv=(
                 job.argv[0],

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from launch.bench_process import BenchProcess, Block, update_seconds
 from launch.lab import ROUND, Lab
 from launch.measured import Bench, Observers, Start, Together
-from launch.probe import Block, Probe, update_seconds
 from launch.progress import duration
 from launch.ratio import median_ratio
 from shared.pace import UPDATES_PER_TICK
@@ -21,7 +21,7 @@ from shared.protocol import ROUNDS, Side
 from shared.provenance import system
 
 Say = Callable[[str], None]
-#: Ticks that Ajax's probe computes but does not time in a block.
+#: Ticks that Ajax's process computes but does not time in a block.
 AJAX_SKIPS = 1
 
 
@@ -60,8 +60,8 @@ def measure(lab: Lab, effort: Effort, cores: int, say: Say) -> Bench:
         start["reference"] = Start(cold, begin(second, peaks, say, "warm cache"))
         references.append(second)
         references += [stack.enter_context(lab.start("reference")) for _ in range(effort.most - 2)]
-        for probe in references[2:]:
-            begin(probe, peaks, say, "warm cache, others starting too")
+        for process in references[2:]:
+            begin(process, peaks, say, "warm cache, others starting too")
         found = [alone]
         found += [together(references[:count], effort, peaks, say) for count in counts(effort.most)]
         with lab.start("ajax") as ajax:
@@ -91,34 +91,34 @@ def counts(most: int) -> list[int]:
     return [*powers, most] if most > 1 else []
 
 
-def begin(probe: Probe, peaks: Peaks, say: Say, cache: str) -> float:
-    """Wait for a probe's first update and let it warm up; seconds of the start-up."""
-    seconds, block = probe.ready()
-    peaks.see(probe.side, block)
-    if probe.side == "reference":
-        # Ajax's probe leaves the first tick of every block out.
-        peaks.see(probe.side, probe.run(1))
-    say(f"{probe.side}: first update after {seconds:.0f} s ({cache})")
+def begin(process: BenchProcess, peaks: Peaks, say: Say, cache: str) -> float:
+    """Wait for a process's first update and let it warm up; seconds of the start-up."""
+    seconds, block = process.ready()
+    peaks.see(process.side, block)
+    if process.side == "reference":
+        # Ajax's process leaves the first tick of every block out.
+        peaks.see(process.side, process.run(1))
+    say(f"{process.side}: first update after {seconds:.0f} s ({cache})")
     return seconds
 
 
-def together(probes: Sequence[Probe], effort: Effort, peaks: Peaks, say: Say) -> Together:
+def together(processes: Sequence[BenchProcess], effort: Effort, peaks: Peaks, say: Say) -> Together:
     """Seconds per update of processes of one side, side by side."""
-    for probe in probes:
-        probe.go(effort.ticks)
-    blocks = [peaks.see(probe.side, probe.result()) for probe in probes]
+    for process in processes:
+        process.go(effort.ticks)
+    blocks = [peaks.see(process.side, process.result()) for process in processes]
     mean = statistics.fmean(update_seconds(blocks))
-    side = probes[0].side
-    beside = f", {len(probes)} side by side" if len(probes) > 1 else ""
+    side = processes[0].side
+    beside = f", {len(processes)} side by side" if len(processes) > 1 else ""
     say(f"{side}: {mean:.3f} s per update{beside}")
     if side == "ajax":
-        return Together(0, len(probes), None, mean)
-    return Together(len(probes), 0, mean, None)
+        return Together(0, len(processes), None, mean)
+    return Together(len(processes), 0, mean, None)
 
 
 def mixed(
-    ajax: Probe,
-    references: Sequence[Probe],
+    ajax: BenchProcess,
+    references: Sequence[BenchProcess],
     before: Sequence[Together],
     effort: Effort,
     peaks: Peaks,
@@ -129,10 +129,10 @@ def mixed(
     ajax_ticks = effort.ticks + AJAX_SKIPS
     # Enough for the reference to go on until Ajax's block has ended.
     ticks = 1 + math.ceil(ajax_ticks * tick["ajax"] / tick["reference"])
-    for probe in references:
-        probe.go(ticks)
+    for process in references:
+        process.go(ticks)
     ajax.go(effort.ticks)
-    blocks = [peaks.see(probe.side, probe.result()) for probe in (ajax, *references)]
+    blocks = [peaks.see(process.side, process.result()) for process in (ajax, *references)]
     ajax_s, *reference_s = update_seconds(blocks)
     mean = statistics.fmean(reference_s)
     say(
@@ -142,16 +142,16 @@ def mixed(
     return Together(len(references), 1, mean, ajax_s)
 
 
-def observe(probe: Probe, pairs: int, peaks: Peaks, say: Say) -> Observers:
+def observe(process: BenchProcess, pairs: int, peaks: Peaks, say: Say) -> Observers:
     """Observed and bare ticks of one reference process in turn; evaluations apart."""
-    last = peaks.see("reference", probe.run(1, observed=True))  # compiles what evaluates
+    last = peaks.see("reference", process.run(1, observed=True))  # compiles what evaluates
     observing, training, evaluating = 0.0, 0.0, 0.0
     ratios = []
     for number in range(pairs):
         seconds = {}
         # Who is first changes from pair to pair, so that a drift favours neither.
         for observed in (True, False) if number % 2 else (False, True):
-            block = peaks.see("reference", probe.run(1, observed=observed))
+            block = peaks.see("reference", process.run(1, observed=observed))
             evaluation = block.evaluation_s - last.evaluation_s
             seconds[observed] = block.seconds - evaluation
             if observed:

@@ -20,11 +20,11 @@ from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE, Side
 
 #: Free space that one process needs at least: records, and a checkpoint of 8 MB.
 BYTES_PER_PROCESS = 100 * 2**20
-PROBE_SECONDS = 60.0
+ASK_SECONDS = 60.0
 #: What a launcher may have written when it was killed before it noted its start.
 _OURS = re.compile(r"\.?(launch\.lock|launch\.log|launcher\.json|launch_info\.txt\.)(\..*|\w*)")
 
-_PROBE = """
+_QUESTION = """
 import importlib.metadata, json, platform, sys
 found = {each.metadata["Name"].lower(): each.version for each in importlib.metadata.distributions()}
 print(json.dumps([platform.python_version(), sorted(found.items()), sys.path]))
@@ -57,10 +57,10 @@ def inspect_python(python: Path, side: Side) -> PythonFacts:
     try:
         done = subprocess.run(
             # -I: as the side's environment is, whatever the user's shell adds to it.
-            [str(python), "-I", "-c", _PROBE],
+            [str(python), "-I", "-c", _QUESTION],
             capture_output=True,
             text=True,
-            timeout=PROBE_SECONDS,
+            timeout=ASK_SECONDS,
             check=True,
         )
         version, packages, search_path = json.loads(done.stdout)

@@ -36,13 +36,19 @@ def problem(code: int, missing: Sequence[str], log: Path) -> str | None:
 
 def last_error(log: Path) -> str | None:
     """The ``error:`` line with which a command of this project ended, or ``None``."""
+    said = last_line(log)
+    return said if said is not None and said.startswith("error: ") else None
+
+
+def last_line(log: Path) -> str | None:
+    """The last line of a log that says something, or ``None``."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = stream.read().decode(errors="replace").strip().splitlines()
     except OSError:
         return None
-    return lines[-1] if lines and lines[-1].startswith("error: ") else None
+    return lines[-1].strip() if lines else None
 
 
 def record_process(job: Job, pid: int, run: RunLayout) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from launch.bench_process import BenchProcess, update_seconds
 from launch.lab import Lab, Variant
-from launch.probe import Probe, update_seconds
 from launch.ratio import CONFIDENCE, Ratio, median_ratio
 from shared.protocol import Side
 
@@ -150,26 +150,26 @@ def variants(name: str, copies: int) -> list[Variant]:
 
 def start_group(
     lab: Lab, side: Side, name: str | None, copies: int, stack: ExitStack
-) -> tuple[list[Probe], str]:
+) -> tuple[list[BenchProcess], str]:
     """Processes with one setting, warmed up, and the digest of the first one.
 
     One after the other: the first compiles for the others.
     """
-    probes = []
+    processes = []
     digest = ""
     for variant in variants(name, copies) if name else [Variant()] * copies:
-        probe = stack.enter_context(lab.start(side, variant))
-        probe.ready()
-        digest = digest or probe.run(1).digest or ""
-        probes.append(probe)
-    return probes, digest
+        process = stack.enter_context(lab.start(side, variant))
+        process.ready()
+        digest = digest or process.run(1).digest or ""
+        processes.append(process)
+    return processes, digest
 
 
-def block_seconds(probes: Sequence[Probe]) -> float:
+def block_seconds(processes: Sequence[BenchProcess]) -> float:
     """Seconds per update of processes that run one tick side by side, on average."""
-    for probe in probes:
-        probe.go(1)
-    return statistics.fmean(update_seconds([probe.result() for probe in probes]))
+    for process in processes:
+        process.go(1)
+    return statistics.fmean(update_seconds([process.result() for process in processes]))
 
 
 def same_digest(one: str, other: str) -> bool:
@@ -180,14 +180,14 @@ def same_digest(one: str, other: str) -> bool:
 
 
 def _compare(
-    lab: Lab, side: Side, name: str, default: tuple[list[Probe], str], pairs: int
+    lab: Lab, side: Side, name: str, default: tuple[list[BenchProcess], str], pairs: int
 ) -> Finding:
     ratios = []
-    probes, digest = default
+    processes, digest = default
     with ExitStack() as stack:
-        changed, its_digest = start_group(lab, side, name, len(probes), stack)
+        changed, its_digest = start_group(lab, side, name, len(processes), stack)
         for number in range(pairs):
-            first = (probes, changed) if number % 2 else (changed, probes)
+            first = (processes, changed) if number % 2 else (changed, processes)
             seconds = {id(group): block_seconds(group) for group in first}
-            ratios.append(seconds[id(changed)] / seconds[id(probes)])
+            ratios.append(seconds[id(changed)] / seconds[id(processes)])
     return Finding(side, name, median_ratio(ratios), same_digest(digest, its_digest))

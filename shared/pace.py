@@ -1,8 +1,8 @@
 """How the bench drives a side: training stands still between ticks until it is asked for more.
 
-A probe process is a side's real training with a :class:`Pace` at the end of every tick (16 rows,
-after row 1040 eight updates). It reads commands from stdin and writes replies to stdout, one JSON
-object a line; whatever else the side prints goes to stderr.
+A process of the bench is a side's real training with a :class:`Pace` at the end of every tick (16
+rows, after row 1040 eight updates). It reads commands from stdin and writes replies to stdout, one
+JSON object a line; whatever else the side prints goes to stderr.
 
 command  ``{"ticks": 3}`` and whatever else the side's ``prepare`` understands
 reply    ``{"marks": [...], "peak_bytes": ..., ...}``: ``ticks + 1`` readings of the system's
@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from shared.protocol import FIRST_UPDATE_ROW, N_ENVS, ROWS_PER_UPDATE
 
-#: The first update falls into this tick; its end is the end of a probe's start-up.
+#: The first update falls into this tick; its end is the end of a process's start-up.
 FIRST_TICK = FIRST_UPDATE_ROW // N_ENVS
 UPDATES_PER_TICK = N_ENVS // ROWS_PER_UPDATE
 

@@ -1,6 +1,6 @@
 """Stands in for the Python of a side's environment, so that a round takes seconds.
 
-``python stand_in_side.py -I -c PROBE`` answers what a side's Python would; ``-m ref_side.run`` or
+``python stand_in_side.py -I -c QUESTION`` answers what a side's Python would; ``-m ref_side.run`` or
 ``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
 STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it is ended), forgets
 its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with

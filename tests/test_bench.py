@@ -1,4 +1,4 @@
-"""The bench on stand-in probes whose speed is known, and what a dry run makes of its file."""
+"""The bench on stand-in processes whose speed is known, and what a dry run makes of its file."""
 
 import sys
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ import pytest
 from ajax_side.bench import Sums
 from launch import bench, estimate, preflight, settings
 from launch import options as asked
+from launch.bench_process import BenchCommand, BenchProcess, Block, ticks_by, update_seconds
 from launch.estimate import describe_estimate, disk, memory, rounds_table, works
 from launch.lab import Lab, Variant
 from launch.measure import Effort, counts, measure
 from launch.measured import Bench, Observers, Published, Start, Together, bench_path, load, save
 from launch.plan import COSTS, plan_round
-from launch.probe import Block, Probe, ProbeCommand, ticks_by, update_seconds
 from launch.programs import SideCache, mark_warm
 from launch.ratio import median_ratio
 from launch.round import main
@@ -25,7 +25,7 @@ from shared.errors import RecordError, UserError
 from shared.launch_info import append_launch
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES, Side
-from tests import stand_in_probe
+from tests import stand_in_bench
 from tests.test_plan import CACHES, PLACES
 
 TICK_S: dict[Side, float] = {"reference": 0.04, "ajax": 0.08}
@@ -36,9 +36,9 @@ class StandInLab(Lab):
 
     kinds: Mapping[Side, str] = {"reference": "reference", "ajax": "ajax"}
 
-    def command(self, side: Side, variant: Variant) -> ProbeCommand:
+    def command(self, side: Side, variant: Variant) -> BenchCommand:
         real = super().command(side, variant)
-        script = str(Path(stand_in_probe.__file__))
+        script = str(Path(stand_in_bench.__file__))
         cache = str(self.scratch / f"{side}.compiled")
         return replace(
             real,
@@ -78,7 +78,7 @@ def made(**changes: object) -> Bench:
     return replace(found, **changes)  # type: ignore[arg-type]
 
 
-# --- probes ---------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------
 
 
 def block(*marks: float) -> Block:
@@ -102,28 +102,29 @@ def test_blocks_that_share_no_time_are_refused() -> None:
         update_seconds([block(0.0, 1.0), block(2.0, 3.0)])
 
 
-def test_a_probe_that_dies_is_one_line_and_its_log_is_kept(tmp_path: Path) -> None:
+def test_a_process_that_dies_is_one_line_and_its_log_is_kept(tmp_path: Path) -> None:
     lab = StandInLab(PLACES, tmp_path / "scratch", tiny=False)
     lab.scratch.mkdir()
     lab.kinds = {"reference": "dies"}
-    with lab.start("reference") as probe:
-        probe.ready()
-        probe.run(1)
+    with lab.start("reference") as process:
+        process.ready()
+        process.run(1)
         with pytest.raises(UserError) as caught:
-            probe.run(1)
+            process.run(1)
     kept = tmp_path / "failed-reference1.log"
     assert str(caught.value) == (
-        f"the reference probe failed: exit code 7, Traceback: out of memory; see its log, {kept}"
+        "the bench's reference process failed: exit code 7, Traceback: out of memory; "
+        f"see its log, {kept}"
     )
     assert "a library prints too" in kept.read_text()
 
 
-def test_a_probe_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None:
-    with lab.start("reference") as probe:
-        probe.ready()
-        probe.go(10_000)
-    assert probe._process.returncode is not None
-    orphan = Probe(lab.command("reference", Variant()), {})
+def test_a_process_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None:
+    with lab.start("reference") as process:
+        process.ready()
+        process.go(10_000)
+    assert process._process.returncode is not None
+    orphan = BenchProcess(lab.command("reference", Variant()), {})
     orphan.ready()
     assert orphan._process.stdin is not None
     orphan._process.stdin.close()  # as when the bench was killed
@@ -132,14 +133,14 @@ def test_a_probe_ends_with_its_block_and_with_the_bench(lab: StandInLab) -> None
 
 
 def test_what_a_side_prints_is_in_its_log(lab: StandInLab) -> None:
-    with lab.start("reference") as probe:
-        probe.ready()
+    with lab.start("reference") as process:
+        process.ready()
     text = (lab.scratch / "reference1.log").read_text()
     assert "Observation space" in text
     assert "a library prints too" in text
 
 
-def test_a_probe_is_started_as_a_round_starts_its_process(tmp_path: Path) -> None:
+def test_a_process_is_started_as_a_round_starts_its_process(tmp_path: Path) -> None:
     real = Lab(PLACES, tmp_path, tiny=True)
     jobs = {job.side: job for job in plan_round(ROUNDS["1"], PLACES, caches=CACHES).jobs}
     for side in SIDES:
@@ -163,7 +164,7 @@ def test_known_speeds_are_found(lab: StandInLab, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("VIRTUAL", "yes")
     found = measure(lab, Effort(ticks=4, pairs=6, most=2), 2, silent)
     for side in SIDES:
-        assert found.start[side].cold_s > found.start[side].warm_s + 0.4 * stand_in_probe.COLD_S
+        assert found.start[side].cold_s > found.start[side].warm_s + 0.4 * stand_in_bench.COLD_S
         assert found.peak_bytes[side] > 2**20
     sizes = [(each.reference, each.ajax) for each in found.together]
     assert sizes == [(1, 0), (2, 0), (0, 1), (1, 1)]
@@ -171,10 +172,10 @@ def test_known_speeds_are_found(lab: StandInLab, monkeypatch: pytest.MonkeyPatch
         for side in SIDES:
             if (seconds := each.update_s(side)) is not None:
                 assert seconds == pytest.approx(TICK_S[side] / UPDATES_PER_TICK)
-    share = stand_in_probe.OBSERVER_S / (TICK_S["reference"] + stand_in_probe.OBSERVER_S)
+    share = stand_in_bench.OBSERVER_S / (TICK_S["reference"] + stand_in_bench.OBSERVER_S)
     assert found.observers.share == pytest.approx(share)
     assert found.observers.ratio.median == pytest.approx(1 + share / (1 - share))
-    assert found.observers.evaluation_s == pytest.approx(stand_in_probe.EVALUATION_S)
+    assert found.observers.evaluation_s == pytest.approx(stand_in_bench.EVALUATION_S)
     assert found.observers.ratio.pairs == 6
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.interpreters import find_interpreter, find_uv, probe
+from launch.interpreters import ask, find_interpreter, find_uv
 from shared.errors import UserError
 
 MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -30,7 +30,7 @@ def libc() -> str:
 @pytest.fixture
 def real() -> Path:
     """The interpreter under this environment."""
-    found = probe(Path(sys.executable))
+    found = ask(Path(sys.executable))
     assert found is not None
     return found.path
 

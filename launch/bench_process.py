@@ -1,4 +1,4 @@
-"""A probe process (``shared.pace``) as the bench sees it: started, told to go on, ended."""
+"""A process of the bench (``shared.pace``) as the bench sees it: started, told to go on, ended."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from launch.describe import shown
-from launch.processes import describe_exit
+from launch.processes import describe_exit, last_line
 from shared.errors import UserError
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import Side
@@ -21,8 +21,8 @@ from shared.variables import child_environment
 
 
 @dataclass(frozen=True)
-class ProbeCommand:
-    """How a probe is started; ``cpus`` are the cores it may use, ``None`` for all.
+class BenchCommand:
+    """How a process is started; ``cpus`` are the cores it may use, ``None`` for all.
 
     The ``log`` of one that fails is moved to ``kept_log``.
     """
@@ -38,7 +38,7 @@ class ProbeCommand:
 
 @dataclass(frozen=True)
 class Block:
-    """What a probe says of the ticks that it was asked for; times in seconds.
+    """What a process says of the ticks that it was asked for; times in seconds.
 
     ``marks`` are the ends of ticks on a clock that all processes share. ``observer_s`` and
     ``evaluation_s`` count from the process's start.
@@ -56,10 +56,10 @@ class Block:
         return self.marks[-1] - self.marks[0]
 
 
-class Probe:
-    """One probe process. It is killed when the ``with`` block ends, however that happens."""
+class BenchProcess:
+    """One process of the bench. It is killed when the ``with`` block ends, however that happens."""
 
-    def __init__(self, command: ProbeCommand, inherited: Mapping[str, str]) -> None:
+    def __init__(self, command: BenchCommand, inherited: Mapping[str, str]) -> None:
         self.side, self._log, self._kept_log = command.side, command.log, command.kept_log
         command.log.parent.mkdir(parents=True, exist_ok=True)
         self._begun = time.monotonic()
@@ -76,7 +76,7 @@ class Probe:
             )
 
     def ready(self) -> tuple[float, Block]:
-        """Seconds from the start to the end of the first update, and what the probe says then."""
+        """Seconds from the start to the end of the first update, and what the process says then."""
         block = self.result()
         return block.marks[-1] - self._begun, block
 
@@ -96,9 +96,11 @@ class Probe:
         if not line:
             code = self._process.wait()
             ended = describe_exit(128 - code if code < 0 else code)
-            said = last_line(self._log)
+            said = last_line(self._log) or "nothing in its log"
             log = shown(self._log.replace(self._kept_log))
-            raise UserError(f"the {self.side} probe failed: {ended}, {said}; see its log, {log}")
+            raise UserError(
+                f"the bench's {self.side} process failed: {ended}, {said}; see its log, {log}"
+            )
         reply = json.loads(line)
         return Block(**{**reply, "marks": tuple(reply["marks"])})
 
@@ -160,9 +162,3 @@ def ticks_by(marks: Sequence[float], moment: float) -> float:
     index = min(bisect_right(marks, moment), len(marks) - 1)
     before, after = marks[index - 1], marks[index]
     return index - 1 + (moment - before) / (after - before)
-
-
-def last_line(path: Path) -> str:
-    """The last line of a log that says something."""
-    lines = path.read_text(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "nothing in its log")

@@ -1,6 +1,6 @@
-"""Stands in for a side's probe: paced as one, but its ticks are sleeps of known length.
+"""Stands in for a side's process of the bench: paced as one, its ticks are sleeps of known length.
 
-``python stand_in_probe.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
+``python stand_in_bench.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
 COLD_S longer to start. KIND ``dies`` ends at its second command. Variable FASTER divides its ticks;
 variable SUMS is its digest; with VIRTUAL set its clock is the sum of its sleeps, which then take
 no time, its start apart. It prints on stdout as the sides do, which must not reach the bench.
