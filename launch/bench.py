@@ -12,6 +12,7 @@ from pathlib import Path
 from launch.environments import ensure
 from launch.estimate import rounds_table, this_bench
 from launch.lab import Lab
+from launch.limits import verdicts
 from launch.measure import Effort, measure
 from launch.measured import DIRECTORY, Bench, save
 from launch.options import Options, ajax_source, usable_cores
@@ -29,6 +30,7 @@ from shared.variables import XLA_FLAGS_VARIABLE
 
 #: A busy machine is slower than it is: above this load a note is printed.
 BUSY = 0.5
+TICKS = 2
 
 
 def main() -> int:
@@ -52,8 +54,10 @@ def main() -> int:
         effort = Effort(options.ticks, options.pairs, most_processes(cores))
         bench = measure(lab, effort, cores, say)
     path = this_bench(found, cores, tiny=options.tiny)
-    save(path, bench)
-    print(f"\n{describe_rounds(found, bench)}\n\nwritten to {path.relative_to(REPO)}")
+    said = verdicts(bench)
+    save(path, bench, [each.to_json() for each in said])
+    print(f"\n{describe_rounds(found, bench)}\n", *said, sep="\n")
+    print(f"\nwritten to {path.relative_to(REPO)}")
     return 0
 
 
@@ -99,7 +103,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "cores.",
     )
     parser.add_argument(
-        "--ticks", type=int, default=2, metavar="N", help="ticks of 8 updates per figure (2)"
+        "--ticks", type=int, metavar="N", help=f"ticks of 8 updates per figure ({TICKS})"
     )
     parser.add_argument(
         "--pairs", type=int, default=12, metavar="N", help="pairs of blocks per ratio (12)"
@@ -121,6 +125,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="a checkout of Ajax")
     options = parser.parse_args(arguments)
+    if options.settings is None and options.side is not None:
+        raise UserError(f"--side {' '.join(options.side)}: belongs to --settings; leave it out")
+    if options.settings is not None and options.ticks is not None:
+        raise UserError(f"--ticks {options.ticks}: --settings runs single ticks; give --pairs")
+    options.ticks = TICKS if options.ticks is None else options.ticks
     for name in ("ticks", "pairs"):
         if getattr(options, name) < 1:
             raise UserError(f"--{name} {getattr(options, name)}: give a positive number")

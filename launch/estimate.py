@@ -40,6 +40,11 @@ def is_warm(job: Job) -> bool:
     return is_kept(job) and job.program is not None and job.program.exists()
 
 
+def is_warm_ajax(job: Job) -> bool:
+    """Whether it is an Ajax process that finds its program in the cache."""
+    return job.side == "ajax" and is_warm(job)
+
+
 def works(plan: Plan, costs: Costs, warm: Callable[[Job], bool] = is_warm) -> tuple[Work, ...]:
     """The plan's processes, in their order, as the schedule takes them."""
     return tuple(
@@ -80,6 +85,12 @@ def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[s
         else "from published figures of another machine; nox -s bench measures this one"
     )
     yield f"estimate: {duration(wall_time(planned, limit, costs))} ({source})"
+    if (
+        bench is not None
+        and bench.start["ajax"].warm_s is None
+        and any(map(is_warm_ajax, plan.jobs))
+    ):
+        yield "  at most: Ajax's start from a warm cache is not measured and counts as a cold one"
     if bench is not None:
         best, seconds = best_limit(planned, bench.most, costs)
         if best != limit and seconds < 0.97 * wall_time(planned, limit, costs):

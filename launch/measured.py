@@ -14,16 +14,22 @@ from shared.files import read_json_object, write_json
 from shared.protocol import SIDES, Side
 
 FORMAT = 1
+#: Key of the file that holds what follows from the others (``launch.limits``).
+LIMITS = "limits"
 #: Below the repository; one file per machine, environment and widths.
 DIRECTORY = Path(".work") / "bench"
 
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds from the start of a process to its first update: compiling, and from the cache."""
+    """Seconds from the start of a process to its first update: compiling, and from the cache.
+
+    ``warm_s`` is ``None`` where no process was measured that finds its program there: Ajax's at
+    tiny widths, whose round keeps a program without callbacks, which cannot be paced.
+    """
 
     cold_s: float
-    warm_s: float
+    warm_s: float | None
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,8 @@ class Bench:
 
     def start_s(self, side: Side, *, warm: bool) -> float:
         """Seconds of start-up of a process of ``side``."""
-        return self.start[side].warm_s if warm else self.start[side].cold_s
+        start = self.start[side]
+        return start.warm_s if warm and start.warm_s is not None else start.cold_s
 
 
 @dataclass(frozen=True)
@@ -121,9 +128,9 @@ def bench_path(repo: Path, cpu: str, keys: Sequence[str], cores: int, *, tiny: b
     return repo / DIRECTORY / f"{cores}cores-{digest}{'-tiny' if tiny else ''}.json"
 
 
-def save(path: Path, bench: Bench) -> None:
-    """Write the bench; the one before it, if any, is replaced."""
-    write_json(path, {"format": FORMAT, **asdict(bench)})
+def save(path: Path, bench: Bench, limits: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Write the bench and what was said of its ``limits``; the one before it is replaced."""
+    write_json(path, {"format": FORMAT, **asdict(bench), LIMITS: list(limits)})
 
 
 def load(path: Path) -> Bench:
@@ -131,19 +138,37 @@ def load(path: Path) -> Bench:
     content = read_json_object(path)
     if content.pop("format", None) != FORMAT:
         raise RecordError(f"{path}: is no bench of format {FORMAT}; run nox -s bench again")
+    content.pop(LIMITS, None)
     try:
         return _decode(content)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"{path}: {error} is wrong or missing; run nox -s bench again") from None
 
 
 def _decode(content: dict[str, Any]) -> Bench:
     observers = content["observers"]
-    bench = Bench(**content)
+    ratio = Ratio(**_numbers(observers["ratio"]))
+    starts = {side: _numbers(content["start"][side]) for side in SIDES}
+    together = tuple(Together(**_numbers(each)) for each in content["together"])
+    for side in SIDES:
+        float(starts[side]["cold_s"])  # of the two it is the one that is always known
+        alone = (each for each in together if each.reference + each.ajax == 1)
+        if not any(each.update_s(side) for each in alone):
+            raise ValueError(f"together, {side} alone")
     return replace(
-        bench,
-        start={side: Start(**content["start"][side]) for side in SIDES},
-        together=tuple(Together(**each) for each in content["together"]),
-        observers=Observers(**{**observers, "ratio": Ratio(**observers["ratio"])}),
+        Bench(**content),
+        cores=int(content["cores"]),
+        ajax_seeds=int(content["ajax_seeds"]),
+        start={side: Start(**starts[side]) for side in SIDES},
+        together=together,
+        observers=Observers(**_numbers({**observers, "ratio": 0.0}) | {"ratio": ratio}),
         peak_bytes={side: int(content["peak_bytes"][side]) for side in SIDES},
     )
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """``row``, whose values are numbers or null. Raises ``ValueError`` for one that is not."""
+    for name, value in row.items():
+        if value is not None and not isinstance(value, int | float):
+            raise ValueError(f"{name} {value!r}")
+    return dict(row)

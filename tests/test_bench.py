@@ -1,5 +1,6 @@
 """The bench on stand-in processes whose speed is known, and what a dry run makes of its file."""
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from ajax_side.bench import Sums
-from launch import bench, estimate, preflight, settings
+from launch import bench, estimate, limits, preflight, settings
 from launch import options as asked
 from launch.bench_process import BenchCommand, BenchProcess, Block, ticks_by, update_seconds
 from launch.estimate import describe_estimate, disk, memory, rounds_table, works
 from launch.lab import Lab, Variant
+from launch.limits import verdicts
 from launch.measure import Effort, counts, measure
 from launch.measured import Bench, Observers, Published, Start, Together, bench_path, load, save
 from launch.plan import COSTS, plan_round
@@ -154,7 +156,11 @@ def test_a_process_is_started_as_a_round_starts_its_process(tmp_path: Path) -> N
         expected["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path / "cache")
         assert command.env == expected
         assert command.cpus == {0}
-    assert command.argv[-3:] == ("0", "1", "2") or "--seeds" in command.argv
+        seeds = command.argv[command.argv.index("--seeds") + 1 :] if side == "ajax" else ()
+        assert seeds[:3] == (("0", "1", "2") if side == "ajax" else ())
+        assert ("--seeds" in command.argv) is (side == "ajax"), (
+            "the reference's seed is its default"
+        )
 
 
 # --- measuring ------------------------------------------------------------------------------
@@ -185,6 +191,15 @@ def test_one_core_measures_each_side_alone(lab: StandInLab) -> None:
     assert found.start["reference"].warm_s > 0
 
 
+def test_at_tiny_widths_nobody_knows_how_ajax_starts_warm(lab: StandInLab) -> None:
+    """A smoke's program is kept and holds no callback: it is not the one that can be paced."""
+    lab.tiny = True
+    found = measure(lab, Effort(ticks=1, pairs=1, most=1), 1, silent)
+    assert found.start["ajax"].warm_s is None
+    assert found.start_s("ajax", warm=True) == found.start["ajax"].cold_s > 0
+    assert found.start["reference"].warm_s is not None
+
+
 def test_numbers_of_processes_side_by_side() -> None:
     assert [counts(most) for most in (1, 2, 3, 6, 8)] == [[], [2], [2, 3], [2, 4, 6], [2, 4, 8]]
 
@@ -209,6 +224,55 @@ def test_another_file_is_one_error(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     with pytest.raises(RecordError, match=r"bench\.json"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [
+        ('"cores": 2', '"cores": "two"'),
+        ('"cold_s": 344.0', '"cold_s": "a while"'),
+        ('"cold_s": 344.0', '"cold_s": null'),
+        ('"reference": 1000000000', '"reference": "much"'),
+        ('"share": 0.001', '"share": "little"'),
+        ('"reference_s": 1.0', '"reference_s": null'),
+    ],
+)
+def test_a_damaged_bench_is_one_error_and_no_estimate(
+    whole: str, damaged: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "bench.json"
+    save(path, made())
+    text = path.read_text()
+    assert whole in text
+    path.write_text(text.replace(whole, damaged, 1))
+    with pytest.raises(RecordError, match=r"bench\.json: .* run nox -s bench again"):
+        load(path)
+    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
+    assert estimate.find_bench(PLACES, 2, tiny=False) is None
+
+
+# --- limits ---------------------------------------------------------------------------------
+
+
+def test_limits_that_hold() -> None:
+    assert [each.holds for each in verdicts(made())] == [True] * 3
+    assert [str(each)[:5] for each in verdicts(made())] == ["yes: "] * 3
+    dearer = Observers(limits.OBSERVER_SHARE, median_ratio([1.001, 1.01, 1.0199]), 0.3)
+    exactly: dict[Side, Start] = {"reference": Start(250.0, 25.0), "ajax": Start(1.0, None)}
+    assert all(each.holds for each in verdicts(made(observers=dearer, start=exactly)))
+    assert verdicts(made(tiny=True)) == (), "a smoke is mostly its start"
+
+
+def test_limits_that_do_not_hold(tmp_path: Path) -> None:
+    dear = Observers(0.0101, median_ratio([1.001, 1.01, 1.02]), 0.3)
+    slow: dict[Side, Start] = {"reference": Start(240.0, 25.0), "ajax": Start(1.0, 1.0)}
+    said = verdicts(made(observers=dear, start=slow))
+    assert [each.holds for each in said] == [False] * 3
+    assert str(said[0]) == ("NO: observers take at most 1% of training time by their clock: 1.01%")
+    path = tmp_path / "bench.json"
+    save(path, made(), [each.to_json() for each in said])
+    assert [each["holds"] for each in json.loads(path.read_text())["limits"]] == [False] * 3
+    assert load(path) == made()
 
 
 def test_every_part_of_the_machine_names_another_file() -> None:
@@ -254,6 +318,19 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
     assert (warm.start_s, warm.program) == (25.0, None)
     bare = works(plan_round(ROUNDS["1"], PLACES), made())
     assert {(each.start_s, each.program) for each in bare[1:]} == {(344.0, None)}
+
+
+def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None:
+    caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
+    plan = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches)
+    starts: dict[Side, Start] = {"reference": Start(9.0, 2.0), "ajax": Start(9.0, None)}
+    tiny = made(tiny=True, start=starts)
+    assert not any("not measured" in line for line in describe_estimate(plan, 1, tiny))
+    for job in plan.jobs:
+        assert job.program is not None
+        mark_warm(job.program)
+    assert {each.side: each.start_s for each in works(plan, tiny)} == {"reference": 2, "ajax": 9}
+    assert any("not measured" in line for line in describe_estimate(plan, 1, tiny))
 
 
 def test_the_estimate_of_a_round_by_hand() -> None:
@@ -445,6 +522,14 @@ def test_options_that_measure_nothing_are_refused() -> None:
         bench.parse(["--settings", "no-such"])
     assert bench.parse(["--settings"]).settings == []
     assert bench.parse([]).settings is None
+    with pytest.raises(UserError, match="--side ajax: belongs to --settings"):
+        bench.parse(["--side", "ajax"])
+    with pytest.raises(UserError, match="--ticks 3: --settings runs single ticks"):
+        bench.parse(["--settings", "--ticks", "3"])
+    assert (bench.parse([]).ticks, bench.parse(["--settings", "--side", "ajax"]).side) == (
+        2,
+        ["ajax"],
+    )
 
 
 def test_as_many_processes_as_can_be_of_use() -> None:
