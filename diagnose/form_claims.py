@@ -19,6 +19,17 @@ Partings = Mapping[Pair, Sequence[Departure]]
 
 CELLS: tuple[Cell, ...] = tuple((side, form) for side in SIDES for form in FORMS)
 
+EXACT: Pair = (("reference", "exact"), ("ajax", "exact"))
+#: Pair -> what it shows.
+PAIRS: dict[Pair, str] = {
+    EXACT: "the port itself",
+    (("reference", "literal"), ("ajax", "exact")): "the sides as they are (round 1)",
+    (("reference", "literal"), ("ajax", "literal")): "the reference's form on both (pair R)",
+    (("reference", "literal"), ("reference", "exact")): "the form, in the reference",
+    (("ajax", "literal"), ("ajax", "exact")): "the form, in Ajax",
+    (("reference", "exact"), ("ajax", "literal")): "both forms exchanged (round 2)",
+}
+
 #: Published to follow the form early (protocol section 11).
 FOLLOWERS = ("ret/std", "adv/std", "val/std")
 #: Losses of the world model, which no expectation enters.

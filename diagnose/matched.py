@@ -13,18 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from diagnose.departures import METRICS, Compared, Control, Departure, compare, first_departures
-from diagnose.findings import Claim, Finding, Table, number
-from diagnose.form_claims import (
-    CELLS,
-    Pair,
-    Partings,
-    Runs,
-    cell_name,
-    form_claims,
-    label,
-    levels_of,
-)
+from diagnose.findings import Claim, Finding, number
+from diagnose.form_claims import CELLS, EXACT, PAIRS, Runs, form_claims, label
 from diagnose.matched_figure import draw
+from diagnose.matched_tables import levels_table, metrics_table, nearest_table, pairs_table
 from diagnose.published_levels import level_claims
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
@@ -42,18 +34,6 @@ _CONTROL = Run("control", "exact", shaken=True)
 _RUNS: dict[Side, tuple[Run, ...]] = {
     "reference": (Run("exact", "exact"), Run("literal", "literal")),
     "ajax": (Run("exact", "exact"), _CONTROL, Run("literal", "literal")),
-}
-EXACT: Pair = (("reference", "exact"), ("ajax", "exact"))
-#: Metrics in the table of those that come nearest to departing.
-_NEAREST = 10
-#: Pair -> what it shows.
-PAIRS: dict[Pair, str] = {
-    EXACT: "the port itself",
-    (("reference", "literal"), ("ajax", "exact")): "the sides as they are (round 1)",
-    (("reference", "literal"), ("ajax", "literal")): "the reference's form on both (pair R)",
-    (("reference", "literal"), ("reference", "exact")): "the form, in the reference",
-    (("ajax", "literal"), ("ajax", "exact")): "the form, in Ajax",
-    (("reference", "exact"), ("ajax", "literal")): "both forms exchanged (round 2)",
 }
 
 
@@ -171,8 +151,8 @@ def judge(
         agreed=_agreed(port, options, settings),
         denied=_denied(parting[EXACT], settings) if same.holds else None,
         claims=claims,
-        tables=[_pairs_table(parting), _metrics_table(parting), _nearest_table(port)]
-        + ([_levels_table(runs)] if whole else []),
+        tables=[pairs_table(parting), metrics_table(parting), nearest_table(port)]
+        + ([levels_table(runs)] if whole else []),
         data={
             "ran": {side: dict(answers[side].ran) for side in SIDES},
             "updates": options.updates,
@@ -282,59 +262,3 @@ def _denied(found: Sequence[Departure], settings: Sequence[str]) -> str | None:
     if not settings or not found:
         return None
     return f"departs first: {found[0].text}; changed: {', '.join(settings)}"
-
-
-def _pairs_table(parting: Partings) -> Table:
-    rows = []
-    for (one, two), found in parting.items():
-        first = found[0].text if found else "none"
-        shows = PAIRS[one, two]
-        rows.append((f"{cell_name(one)} / {cell_name(two)}", shows, first, str(len(found))))
-    return Table(
-        "For every pair of arms the metric that departs first, and how many depart.",
-        ("pair", "shows", "departs first", "metrics"),
-        rows,
-    )
-
-
-def _metrics_table(parting: Partings) -> Table:
-    updates: dict[str, dict[Pair, int]] = {}
-    for pair, found in parting.items():
-        for each in found:
-            updates.setdefault(each.metric, {})[pair] = each.update
-    last = float("inf")
-    order = sorted(
-        updates, key=lambda name: ([updates[name].get(pair, last) for pair in parting], name)
-    )
-    return Table(
-        "Update at which a metric departs first, by pair (-: it does not); metrics of no row do "
-        "not depart in any.",
-        ("metric", *(f"{cell_name(one)} / {cell_name(two)}" for one, two in parting)),
-        [(name, *(str(updates[name].get(pair, "-")) for pair in parting)) for name in order],
-    )
-
-
-def _nearest_table(port: Sequence[Compared]) -> Table:
-    order = sorted(port, key=lambda each: (each.lost is None, -each.of_tolerance))
-    lost = sum(each.lost is not None for each in port)
-    return Table(
-        f"{' / '.join(map(cell_name, EXACT))}: the metrics that rounding alone moves by too much "
-        f"to be judged to the end, then the {_NEAREST} nearest to departing, with their largest "
-        "differences.",
-        ("metric", "at update", "of its tolerance", "of its size", "judged before update"),
-        [
-            (
-                *(each.metric, str(each.nearest), number(each.of_tolerance)),
-                *(number(each.of_scale), "end" if each.lost is None else str(each.lost)),
-            )
-            for each in order[: lost + _NEAREST]
-        ],
-    )
-
-
-def _levels_table(runs: Runs) -> Table:
-    return Table(
-        "Means over all updates.",
-        ("metric", *map(cell_name, CELLS)),
-        [(name, *levels.values()) for name, levels in levels_of(runs).items()],
-    )

@@ -151,7 +151,7 @@ def test_noise_that_grows_with_less_mass_refutes_it(logits: Arrays) -> None:
         return fused("ajax")(each) * np.float32(10 if one else 1)
 
     refuted = failed(judge(rows_of(logits, literal_jit=grows), {}).claims)
-    assert [text for text in refuted if "outer bins" in text] == refuted
+    assert any("outer bins" in text for text in refuted)
 
 
 def test_a_claim_says_what_each_side_gave(logits: Arrays) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from diagnose.departures import METRICS, Departure, family
 from diagnose.findings import Claim
-from diagnose.matched import EXACT, Options, judge
+from diagnose.form_claims import EXACT
+from diagnose.matched import Options, judge
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
 from launch.environments import ensure
