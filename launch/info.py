@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,13 +12,21 @@ from launch.places import Places
 from launch.plan import Plan
 from launch.preflight import PythonFacts
 from launch.registration import is_governed
+from launch.settings import SETTINGS
 from shared.errors import UserError
 from shared.launch_info import PROJECT, Revision
 from shared.preregistration import KEY as REGISTRATION
 from shared.preregistration import registration_line
 from shared.protocol import REFERENCE_COMMIT, Side
-from shared.provenance import REPO, git, git_state, system
-from shared.variables import XLA_FLAGS_VARIABLE
+from shared.provenance import ELSEWHERE, REPO, git, git_state, system
+from shared.variables import XLA_FLAGS_VARIABLE, child_environment
+
+#: Variables that the bench looks at for their speed, and their like of other libraries.
+SETTING_VARIABLES = {name for each in SETTINGS.values() for name in each.env} | {
+    *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    "TF_ENABLE_ONEDNN_OPTS",
+}
+_SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_", "TF_XLA_")
 
 
 def launch_fields(
@@ -28,6 +37,7 @@ def launch_fields(
     xla_flags: Mapping[Side, str],
     limit: int,
     command: str,
+    environment: Mapping[str, str] = os.environ,
     now: datetime | None = None,
 ) -> dict[str, str]:
     """The fields of one block of ``launch_info.txt``, in the order of the file.
@@ -47,23 +57,47 @@ def launch_fields(
     fields |= {f"{side} arm": chosen.arm(side).name for side in plan.sides}
     fields |= {key: revision.line(key) for key, revision in revisions.items()}
     fields |= {XLA_FLAGS_VARIABLE[side]: xla_flags.get(side, "") for side in plan.sides}
-    fields |= {
+    fields |= {"environment": inherited_settings(environment), **size_fields(plan)}
+    fields |= {"jobs": str(limit), "compile cache": "on" if plan.compile_cache else "off"}
+    for side, facts in pythons.items():
+        fields |= side_fields(side, facts)
+    return fields | {"command": command}
+
+
+def size_fields(plan: Plan) -> dict[str, str]:
+    """The sizes of a round, and what governs them."""
+    chosen = plan.round
+    return {
         "rows": str(chosen.rows),
         "every": str(chosen.every),
         "episodes": str(chosen.episodes),
         "seeds": " ".join(map(str, chosen.seeds)),
         "departs from the protocol": "; ".join(plan.departures) or "no",
         **({REGISTRATION: registration_line(chosen.preregistration)} if is_governed(plan) else {}),
-        "jobs": str(limit),
-        "compile cache": "on" if plan.compile_cache else "off",
     }
-    for side, facts in pythons.items():
-        fields |= {
-            f"{side} python": str(facts),
-            f"{side} packages": f"sha256 {facts.packages}",
-            f"{side} code": f"sha256 {code_digest(REPO, side)}",
-        }
-    return fields | {"command": command}
+
+
+def side_fields(side: Side, facts: PythonFacts) -> dict[str, str]:
+    """The interpreter of one side, what is installed there, and this project's code that runs."""
+    return {
+        f"{side} python": str(facts),
+        f"{side} packages": f"sha256 {facts.packages}",
+        f"{side} code": f"sha256 {code_digest(REPO, side)}",
+    }
+
+
+def inherited_settings(environment: Mapping[str, str]) -> str:
+    """What the sides inherit that may change speed or rounding: ``NAME=VALUE ...``, or ``none``.
+
+    Of a location, which would name this machine, the last part is kept.
+    """
+    kept = child_environment({}, environment)
+    found = []
+    for name in sorted(kept):
+        if name in SETTING_VARIABLES or name.startswith(_SETTING_PREFIXES):
+            value = re.sub(r"/[^\s:,;]*?([^/\s:,;]*)(?=$|[\s:,;])", rf"{ELSEWHERE}/\1", kept[name])
+            found.append(f"{name}={' '.join(value.split())}")
+    return " ".join(found) or "none"
 
 
 def code_digest(repo: Path, side: Side) -> str:

@@ -327,6 +327,37 @@ def test_a_tree_that_is_no_checkout_says_so(tmp_path: Path, ajax_root: Path) -> 
     assert info.project_revision(ajax_root).line("project").endswith("; dirty: yes")
 
 
+def test_inherited_settings_are_recorded_without_places() -> None:
+    assert info.inherited_settings({"HOME": "/home/me", "PATH": "/bin", "JAX_ENABLE_X64": "1"}) == (
+        "none"
+    )
+    given = {
+        "OMP_NUM_THREADS": "1",
+        "LD_PRELOAD": "/usr/lib/a/libjemalloc.so.2:/opt/other.so  libplain.so",
+        "MALLOC_CONF": "prof_prefix:/home/me/heap,\nnarenas:2",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    }
+    assert info.inherited_settings(given) == (
+        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "
+        "LD_PRELOAD=<elsewhere>/libjemalloc.so.2:<elsewhere>/other.so libplain.so "
+        "MALLOC_CONF=prof_prefix:<elsewhere>/heap, narenas:2 OMP_NUM_THREADS=1"
+    )
+
+
+def test_a_round_continues_with_other_settings_and_records_both(
+    tmp_path: Path, launch: Launch
+) -> None:
+    info_file = tmp_path / "out" / "launch_info.txt"
+    assert end(launch(*AJAX_ALONE, actions="ajax:fail", MALLOC_ARENA_MAX="2"))[0] == 1
+    before = info_file.read_text()
+    assert "\nenvironment: MALLOC_ARENA_MAX=2" in before
+    # As a version of this project left it that did not record them.
+    info_file.write_text("".join(x for x in before.splitlines(True) if "environment:" not in x))
+    code, output = end(launch(*AJAX_ALONE, OMP_NUM_THREADS="3"))
+    assert code == 0, output
+    assert "OMP_NUM_THREADS=3" in read_launches(info_file)[1].fields["environment"]
+
+
 def test_a_remote_is_not_recorded() -> None:
     given = options.parse(["--round", "2", "--reference-remote", "https://git.example.invalid/x"])
     assert options.command_line(given, Roots()) == (
