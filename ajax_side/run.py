@@ -3,6 +3,7 @@
 import argparse
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +78,19 @@ def run(
     write_json(layout.ajax_dir / TIMING, timing)
     if stored:
         recorder.take(metrics)
+    return conclude(recorder, metrics, plan, ended - began)
+
+
+def conclude(
+    recorder: Recorder, metrics: Mapping[str, Any], plan: "Plan", train_wall_s: float
+) -> int:
+    """Close the records and compare them with what the call returned; the exit status."""
     recorder.close()
     raise_failure(recorder)
     faults = recorder.faults(metrics, checkpoints(plan.rows, plan.every))
     for fault in faults:
         print(f"ajax: {fault}", flush=True)
-    print(f"ajax: done, {ended - began:.0f} s of training", flush=True)
+    print(f"ajax: done, {train_wall_s:.0f} s of training", flush=True)
     return EXIT_NO if faults else 0
 
 

@@ -127,6 +127,15 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         "of jax's compilation cache count. To run from inside the checkout, set PYTHONSAFEPATH=1: "
         "python would import from it at once.",
     )
+    _add_code(parser)
+    _add_sizes(parser)
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="OUT", help="output directory of the round"
+    )
+    return parser.parse_args(given)
+
+
+def _add_code(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkout",
         "--reference-checkout",
@@ -143,6 +152,9 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         help="where to clone from (default: %(default)s)",
     )
     parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
+
+
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", required=True, type=int, metavar="S", help="seed of the run")
     parser.add_argument(
         "--rows", required=True, type=int, metavar="N", help="rows of all 16 environments together"
@@ -156,11 +168,7 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--progress-every", type=int, default=160, metavar="K", help="rows between progress (160)"
     )
-    parser.add_argument(
-        "--out", required=True, type=Path, metavar="OUT", help="output directory of the round"
-    )
     parser.add_argument("--tiny", action="store_true", help="tiny widths (smoke)")
-    return parser.parse_args(given)
 
 
 def check(options: argparse.Namespace) -> None:
