@@ -1,7 +1,7 @@
 """Stands in for the Python of a side's environment, so that a round takes seconds.
 
-``python stand_in_side.py -I -c QUESTION`` answers what a side's Python would; ``-m ref_side.run`` or
-``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
+``python stand_in_side.py -I -c QUESTION`` answers what a side's Python would; ``-m ref_side.run``
+or ``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
 STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it is ended), forgets
 its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with
 progress and evaluations on the way), may write no more than 4 KiB a file (limit), or finds the disk
