@@ -14,7 +14,7 @@ from typing import Any
 
 from diagnose.departures import METRICS, Compared, Control, Departure, compare, first_departures
 from diagnose.findings import Claim, Finding, number
-from diagnose.form_claims import CELLS, EXACT, PAIRS, Runs, form_claims, label
+from diagnose.form_claims import CELLS, EXACT, PAIRS, Partings, Runs, form_claims, label
 from diagnose.matched_figure import draw
 from diagnose.matched_tables import levels_table, metrics_table, nearest_table, pairs_table
 from diagnose.published_levels import level_claims
@@ -137,7 +137,8 @@ def judge(
         for pair in PAIRS
         if {*pair} <= runs.keys()
     }
-    port = [compare(metric, *(runs[cell] for cell in EXACT), control) for metric in METRICS]
+    ours, theirs = (runs[cell] for cell in EXACT)
+    port = [compare(metric, ours, theirs, control) for metric in METRICS]
     whole = len(runs) == len(CELLS)
     same = _same_inputs(answers)
     claims = [same, _agree(parting[EXACT], port, options, settings)]
@@ -153,26 +154,37 @@ def judge(
         claims=claims,
         tables=[pairs_table(parting), metrics_table(parting), nearest_table(port)]
         + ([levels_table(runs)] if whole else []),
-        data={
-            "ran": {side: dict(answers[side].ran) for side in SIDES},
-            "updates": options.updates,
-            "tiny": options.tiny,
-            "recorded_seed": options.seed,
-            "recording": recording,
-            "changes": list(settings),
-            "departures": {
-                f"{label(one)} / {label(two)}": [vars(each) for each in found]
-                for (one, two), found in parting.items()
-            },
-            "port": [
-                {name: each for name, each in vars(metric).items() if name != "departure"}
-                for metric in port
-            ],
-        },
+        data=_asked(answers, options, settings, recording) | _numbers(parting, port),
         draw=lambda: draw(runs, parting),
         arrays=_series(runs, shaken),
         left_out=["acting, the replay's draws and the write-back of latents into it"],
     )
+
+
+def _asked(
+    answers: Mapping[Side, Answer], options: Options, settings: Sequence[str], recording: str
+) -> dict[str, Any]:
+    return {
+        "ran": {side: dict(answers[side].ran) for side in SIDES},
+        "updates": options.updates,
+        "tiny": options.tiny,
+        "recorded_seed": options.seed,
+        "recording": recording,
+        "changes": list(settings),
+    }
+
+
+def _numbers(parting: Partings, port: Sequence[Compared]) -> dict[str, Any]:
+    return {
+        "departures": {
+            f"{label(one)} / {label(two)}": [vars(each) for each in found]
+            for (one, two), found in parting.items()
+        },
+        "port": [
+            {name: each for name, each in vars(metric).items() if name != "departure"}
+            for metric in port
+        ],
+    }
 
 
 def _doubles(run: Arrays) -> dict[str, Any]:
