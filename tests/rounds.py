@@ -35,5 +35,9 @@ def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
 
 
 def pid_of(out: Path, name: str) -> int:
-    """The process ``name``, as the launcher recorded it."""
+    """The process ``name``, as the launcher recorded it: maybe after it began to write itself."""
+    deadline = time.monotonic() + 60
+    while not (out / f"{name}.json").exists():
+        assert time.monotonic() < deadline, f"{name} is not on record"
+        time.sleep(0.05)
     return int(json.loads((out / f"{name}.json").read_text())["pid"])
