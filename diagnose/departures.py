@@ -103,10 +103,10 @@ class Compared:
     metric: str
     #: Where it departs; ``None`` where it does not.
     departure: Departure | None
-    #: The update at which the difference is the largest part of its tolerance: that part, and the
-    #: difference in units of the scale.
+    #: The update at which the difference is the largest part of its tolerance, and that part.
     nearest: int
     of_tolerance: float
+    #: The largest difference in units of the scale of its update.
     of_scale: float
     #: First update from which rounding alone could explain nearly anything; ``None``: judged
     #: to the end.
@@ -184,7 +184,7 @@ def compare(metric: str, left: Series, right: Series, control: Control) -> Compa
         departure,
         nearest + 1,
         float(part[nearest]),
-        float(_share(difference, scale)[nearest]),
+        float(_share(difference, scale).max()),
         int(np.argmax(lost)) + 1 if lost.any() else None,
     )
 
