@@ -108,7 +108,7 @@ def round_3(session: nox.Session) -> None:
 
 @nox.session(name="round-4", tags=["rounds"])
 def round_4(session: nox.Session) -> None:
-    """Run round 4, short, both forms of the expectation one after the other (3 to 5 hours)."""
+    """Run round 4, short, both forms of the expectation one after the other (about 3 hours)."""
     run_round(session, "--round", "4")
 
 

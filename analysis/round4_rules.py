@@ -273,8 +273,8 @@ def verdict(
         for each in findings
         if each.word == "follows the side"
     ] + [
-        f"{each.measure.name} does not differ between the sides as they are: there is no early "
-        "difference to explain"
+        f"{each.measure.name} does not differ between the sides as they are: no early "
+        "difference of it to explain"
         for each in findings
         if each.measure.to_explain and each.differs is False
     ]

@@ -16,8 +16,12 @@ def describe_plan(plan: Plan, limit: int) -> str:
     lines.append(f"{processes(plan)}, longest first, {at_a_time(limit)}:")
     for job in plan.jobs:
         lines += ["", *_job(job, plan.out)]
+    in_parts = any(comparison.rounds for comparison in plan.comparisons)
     for comparison in plan.comparisons:
-        lines += ["", f"then {comparison.name}:", *_command(comparison)]
+        when = ", once all parts have finished" if comparison.rounds else ""
+        if in_parts and comparison.own:
+            when = ", before all parts have finished of the checks alone"
+        lines += ["", f"then {comparison.name}{when}:", *_command(comparison)]
     lines += ["", "then a scan for absolute paths, user and host names:", *_command(plan.scan)]
     return "\n".join(lines) + "\n"
 

@@ -48,6 +48,13 @@ def test_plan_of_every_round(
     file_regression.check(describe_plan(plan(chosen), limit=2), basename=name)
 
 
+def test_a_part_of_a_series_says_when_it_is_compared() -> None:
+    out = PLACES.out / "literal"
+    text = describe_plan(plan(ROUNDS["4-literal"], replace(PLACES, out=out)), limit=2)
+    assert "\nthen comparison, before all parts have finished of the checks alone:\n" in text
+    assert "\nthen round 4, once all parts have finished:\n" in text
+
+
 @pytest.mark.parametrize("number", ROUNDS)
 def test_every_seed_runs_once_on_each_side_with_the_rounds_arms(number: int) -> None:
     chosen = ROUNDS[number]
