@@ -99,10 +99,23 @@ def request_of(options: argparse.Namespace) -> Request:
             )
     launched = round_launch(Path(options.root)) if options.root is not None else None
     name = options.round or (launched and launched.fields["round"]) or "1"
+    # A side taken from elsewhere makes a cross pair, and of such a pair the round is a choice.
+    if launched is not None and given["reference"] == given["ajax"] == options.root:
+        _require_round(options.root, launched.fields["round"], name)
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or given["reference"] == given["ajax"]
     sources = {side: Source.parse(value, name) for side, value in given.items() if value}
     return _request(options, name, sources, launched, same_round=same_round)
+
+
+def _require_round(root: str, launched: str, asked: str) -> None:
+    if launched != asked:
+        belongs = next((name for name, parts in SERIES.items() if launched in parts), launched)
+        place = "the directory of its parts" if belongs != launched else root
+        raise UserError(
+            f"{root}: holds round {launched}, not round {asked}; give --round {belongs} with "
+            f"{place}, or leave --round out"
+        )
 
 
 def _request(

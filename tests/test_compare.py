@@ -492,6 +492,7 @@ def test_plans_are_the_protocols_rounds() -> None:
 
 
 def test_a_round_held_against_another_rounds_arms(smoke: Path, command: Command) -> None:
+    (smoke / "launch_info.txt").unlink()  # which would have it refused
     done = command(compare.main, "--smoke", "--round", "3", "--root", smoke)
     assert (done.status, done.failed_checks) == (1, ["ref arm"])
     assert "stock, round 3 has exact-seeded" in done.out
@@ -502,3 +503,18 @@ def test_the_round_is_the_one_that_was_launched(tmp_path: Path, command: Command
     done = command(compare.main, "--smoke", "--root", root)
     assert (done.status, done.failed_checks) == (0, [])
     assert (root / "analysis3.md").exists()
+
+
+@pytest.mark.parametrize("asked", ["1", "3"])
+def test_a_run_launched_as_another_round_is_refused(
+    asked: str, tmp_path: Path, command: Command
+) -> None:
+    root = tmp_path / "D"
+    write_run(root, SMOKE)
+    info = root / "launch_info.txt"
+    info.write_text("round: 4-literal\nsmoke: yes\n")
+    before = tree(root)
+    done = command(compare.main, "--round", asked, "--root", root)
+    assert (done.status, done.out) == (2, "")
+    assert f"{root}: holds round 4-literal, not round {asked}; give --round 4" in done.err
+    assert tree(root) == before
