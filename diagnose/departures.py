@@ -11,7 +11,7 @@ The scale is the largest value so far of the metric's family (``val/mean`` and `
 one family) in either run, so that a mean near zero is held to the size of what is averaged.
 
 Training is chaotic: sooner or later the control itself is apart by a good part of a metric's scale,
-and from then on (``lost``) the metric can tell no two programs apart.
+and from then on (``lost``) the metric can hardly tell two programs apart.
 
 The floors, and their exceptions by kind, were set on runs of seed 0 at tiny widths, as they were
 and with one planted fault, before any run at full width and before the other faults were planted.
@@ -108,8 +108,8 @@ class Compared:
     of_tolerance: float
     #: The largest difference in units of the scale of its update.
     of_scale: float
-    #: First update from which rounding alone could explain nearly anything; ``None``: judged
-    #: to the end.
+    #: First update from which on, to the end, rounding alone could explain nearly anything;
+    #: ``None``: the last update is judged.
     lost: int | None
 
 
@@ -185,8 +185,18 @@ def compare(metric: str, left: Series, right: Series, control: Control) -> Compa
         nearest + 1,
         float(part[nearest]),
         float(_share(difference, scale).max()),
-        int(np.argmax(lost)) + 1 if lost.any() else None,
+        _last_run(lost),
     )
+
+
+def _last_run(lost: npt.NDArray[np.bool_]) -> int | None:
+    """The update at which the run of true values begins that lasts to the end, if any.
+
+    A metric that starts near zero may be judged once it has grown.
+    """
+    judged = np.flatnonzero(~lost)
+    first = int(judged[-1]) + 2 if judged.size else 1
+    return first if first <= len(lost) else None
 
 
 def _share(difference: Doubles, whole: Doubles) -> Doubles:

@@ -90,9 +90,10 @@ def main() -> int:
     for name in options.parts or PARTS:
         began = monotonic()
         finding = PARTS[name].run(sides, options)
+        # First of all: whoever reads what is printed may have gone.
+        written = finding.write(options.out / name, stem(name, options))
         for claim in finding.claims:
             print(f"  {'yes' if claim.holds else 'NO '}  {claim.text}: {claim.measured}")
-        written = finding.write(options.out / name, stem(name, options))
         print(f"{name}: {monotonic() - began:.0f} s; " + ", ".join(map(_shown, written)))
         print(f"{name}: {finding.verdict}", flush=True)
         verdicts.append(finding.holds)
@@ -199,10 +200,17 @@ def stem(name: str, options: argparse.Namespace) -> str:
         if option == "change":
             words += value
         else:
-            words.append(option if value is True else f"{option}={Path(str(value)).name}")
+            words.append(option if value is True else f"{option}={_in_a_name(value)}")
     found = re.sub(r"[^\w.=+-]+", "_", "-".join(words))
     digest = hashlib.sha256(found.encode()).hexdigest()[:10]
     return found if len(found) <= LONGEST_STEM else f"{found[:LONGEST_STEM]}-{digest}"
+
+
+def _in_a_name(value: object) -> str:
+    if not isinstance(value, Path):
+        return str(value)
+    place = value.resolve()
+    return f"{place.name}-{hashlib.sha256(bytes(place)).hexdigest()[:6]}"
 
 
 def check(options: argparse.Namespace) -> None:
@@ -217,7 +225,10 @@ def check(options: argparse.Namespace) -> None:
     if options.out.exists() and not options.out.is_dir():
         raise UserError(f"--out {options.out}: is no directory; name another")
     places = {options.out / name: "--out" for name in options.parts or PARTS}
-    if options.batches is not None and not options.batches.exists():
+    recorded = {*(options.parts or PARTS)} != {encoder.PART}
+    if recorded and options.batches is None:
+        places[options.out / matched.PART] = "--out"
+    elif recorded and not options.batches.exists():
         places[options.batches.parent] = "--batches"
     for place, option in places.items():
         check_writable(place, option)

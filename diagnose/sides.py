@@ -203,12 +203,16 @@ def _pinned(side: Side) -> Path:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        for line in process.stderr:
-            last = line.strip() or last
-            # What it is building is shown at once, why it failed with our own error.
-            if not line.startswith("error: "):
-                print(line, end="", file=sys.stderr, flush=True)
-        printed = process.stdout.read().splitlines()
+        try:
+            for line in process.stderr:
+                last = line.strip() or last
+                # What it is building is shown at once, why it failed with our own error.
+                if not line.startswith("error: "):
+                    print(line, end="", file=sys.stderr, flush=True)
+            printed = process.stdout.read().splitlines()
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode or not printed:
         raise UserError(last.removeprefix("error: "))
     return Path(printed[-1])

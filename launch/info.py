@@ -89,15 +89,21 @@ def side_fields(side: Side, facts: PythonFacts) -> dict[str, str]:
 def inherited_settings(environment: Mapping[str, str]) -> str:
     """What the sides inherit that may change speed or rounding: ``NAME=VALUE ...``, or ``none``.
 
-    Of a location, which would name this machine, the last part is kept.
+    Of a location, which would name this machine, the name of a library is kept.
     """
     kept = child_environment({}, environment)
     found = []
     for name in sorted(kept):
         if name in SETTING_VARIABLES or name.startswith(_SETTING_PREFIXES):
-            value = re.sub(r"/[^\s:,;]*?([^/\s:,;]*)(?=$|[\s:,;])", rf"{ELSEWHERE}/\1", kept[name])
+            value = re.sub(r"[^\s:,;]*/[^\s:,;]*", _without_place, kept[name])
             found.append(f"{name}={' '.join(value.split())}")
-    return " ".join(found) or "none"
+    # An environment may hold bytes that are no text.
+    return " ".join(found).encode(errors="replace").decode() or "none"
+
+
+def _without_place(found: re.Match[str]) -> str:
+    name = found[0].rpartition("/")[2]
+    return f"{ELSEWHERE}/{name}" if ".so" in name else ELSEWHERE
 
 
 def code_digest(repo: Path, side: Side) -> str:

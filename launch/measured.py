@@ -141,7 +141,7 @@ def load(path: Path) -> Bench:
     content.pop(LIMITS, None)
     try:
         return _decode(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise RecordError(f"{path}: {error} is wrong or missing; run nox -s bench again") from None
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from launch.board import Board, is_live
 from launch.lock import read_launcher
@@ -30,7 +31,7 @@ def watch(plan: Plan, limit: int, *, live: bool, every_s: float) -> "SafeWatcher
 
 
 class SafeWatcher:
-    """Tells the first of its watchers that has not failed; the processes run on with none too.
+    """Tells the first of its watchers that has not failed; the last one stays, failed or not.
 
     Watchers read files that other processes write, maybe on a disk that is out of reach for a
     while. What ends the supervisor kills every process, and a watcher is not worth that.
@@ -38,6 +39,8 @@ class SafeWatcher:
 
     def __init__(self, say: Callable[[str], None], *watchers: Watcher) -> None:
         self._say, self._watchers = say, list(watchers)
+        #: Whether the last one, which stays, has been reported.
+        self._said = False
 
     def started(self, job: Job) -> None:
         """Passed on."""
@@ -60,12 +63,25 @@ class SafeWatcher:
         self._tell(lambda watcher: watcher.close() if isinstance(watcher, Board) else None)
 
     def _tell(self, tell: Callable[[Watcher], None]) -> None:
-        while self._watchers:
+        while True:
             try:
                 tell(self._watchers[0])
-                return
             except Exception as error:
-                what = "board" if isinstance(self._watchers.pop(0), Board) else "lines"
-                left = "with plain lines" if self._watchers else "unwatched until its end"
-                why = f"{type(error).__name__}: {error}".splitlines()[0]
-                self._say(f"the {what} of this round failed ({why}); it goes on {left}")
+                if not self._replace(error):
+                    return
+            else:
+                return
+
+    def _replace(self, error: Exception) -> bool:
+        """Say that the first watcher has failed; whether another one takes its place."""
+        failed, left = self._watchers[0], self._watchers[1:]
+        if not left and self._said:
+            return False
+        what = "board" if isinstance(failed, Board) else "lines"
+        then = "with plain lines" if left else "and what is said of it has gaps"
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        with suppress(Exception):
+            self._say(f"the {what} of this round failed ({why}); it goes on {then}")
+        self._said = not left
+        self._watchers = left or self._watchers
+        return bool(left)

@@ -156,3 +156,11 @@ def test_a_metric_is_lost_once_the_control_is_far_apart() -> None:
     wide.shaken["opt_loss"][11:] += 0.2  # type: ignore[index]  # an array
     assert compare("opt_loss", series(), series(), wide).lost == 12
     assert compare("opt_grad_norm", series(), series(), wide).lost is None
+
+
+def test_a_metric_that_grows_from_near_zero_is_judged_again() -> None:
+    growing = {name: np.linspace(1e-9, 1, UPDATES) for name in METRICS}
+    drift = {name: each + 1e-6 for name, each in growing.items()}
+    assert compare("opt_loss", growing, growing, Control(growing, drift)).lost is None
+    wild = {name: each + 1.0 for name, each in growing.items()}
+    assert compare("opt_loss", growing, growing, Control(growing, wild)).lost == 1

@@ -195,7 +195,7 @@ def test_the_exit_status_is_the_verdict(
         ("matched", ["--updates", "1500"], "matched-updates=1500"),
         ("encoder", ["--updates", "1500", "--seeds", "300"], "encoder-seeds=300"),
         ("expectation", ["--recorded-seed", "4", "--tiny"], "expectation-tiny-recorded_seed=4"),
-        ("matched", ["--ajax-root", "/a/my ajax"], "matched-ajax_root=my_ajax"),
+        ("matched", ["--ajax-root", "/a/my ajax"], "matched-ajax_root=my_ajax-254e30"),
         (
             "matched",
             ["--tiny", "--change", "ajax.lam=0.9", "--change", "reference.opt.agc=1/3"],
@@ -219,12 +219,10 @@ def test_a_long_question_is_abridged_and_stays_its_own() -> None:
 def test_sigterm_ends_the_command_with_its_own_status(probe: Path, tmp_path: Path) -> None:
     pythons = ("--reference-python", probe, "--ajax-python", probe)
     script = (
-        "import os, signal, sys\n"
-        "from diagnose import run\n"
-        "from shared.errors import end_at_sigterm, run_command\n"
-        "run.obtain_checkout = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
-        "end_at_sigterm()\n"
-        "run_command(run.main)\n"
+        "import os, runpy, signal\n"
+        "from shared import obtain\n"
+        "obtain.obtain_checkout = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "runpy.run_module('diagnose.run', run_name='__main__')\n"
     )
     words = [sys.executable, "-c", script, "encoder", "--out", tmp_path, *pythons]
     done = subprocess.run([*map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False)

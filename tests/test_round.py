@@ -340,7 +340,7 @@ def test_inherited_settings_are_recorded_without_places() -> None:
     assert info.inherited_settings(given) == (
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "
         "LD_PRELOAD=<elsewhere>/libjemalloc.so.2:<elsewhere>/other.so libplain.so "
-        "MALLOC_CONF=prof_prefix:<elsewhere>/heap, narenas:2 OMP_NUM_THREADS=1"
+        "MALLOC_CONF=prof_prefix:<elsewhere>, narenas:2 OMP_NUM_THREADS=1"
     )
 
 
