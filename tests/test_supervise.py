@@ -311,7 +311,9 @@ def test_a_round_that_nobody_can_watch_goes_on_and_obeys(
     when([tmp_path / "a.pid"], lambda: os.kill(os.getpid(), signal.SIGTERM))
     run(tmp_path, [job(tmp_path, "a", SLEEPER)], watcher=SafeWatcher(said.append, Broken()))
     assert done(tmp_path, "a") == "143\n"
-    assert [line.rpartition("; ")[2] for line in said] == ["it goes on and what is said of it has gaps"]
+    assert [line.rpartition("; ")[2] for line in said] == [
+        "it goes on and what is said of it has gaps"
+    ]
 
 
 def test_what_cannot_be_started_is_marked_and_named(tmp_path: Path) -> None:
