@@ -37,7 +37,8 @@ def main() -> int:
             # Nothing is cut off where a file or a pipe takes it.
             print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
     for part in unknown_parts(options.root, states):
-        print(f"{part}: holds no {LAUNCH_INFO}, so that it is not shown; has it been started?")
+        why = f"holds no {LAUNCH_INFO}" if part.is_dir() else "is not there"
+        print(f"{part}: {why}, so that it is not shown; has it been started?")
     return max(map(exit_status, states))
 
 
@@ -85,11 +86,11 @@ def read_rounds(root: Path) -> list[RoundState]:
 
 
 def unknown_parts(root: Path, shown: Sequence[RoundState]) -> list[Path]:
-    """Directories of parts beside those that are ``shown``, of which nothing is on record."""
+    """Where the parts lie, beside those that are ``shown``, of which nothing is on record."""
     names = next((each for each in SERIES.values() if shown[0].round.name in each), ())
     known = {state.out for state in shown}
     parts = [root / ROUNDS[name].part for name in names]
-    return [part for part in parts if root not in known and part not in known and part.is_dir()]
+    return [part for part in parts if root not in known and part not in known]
 
 
 def read_round(root: Path) -> RoundState:

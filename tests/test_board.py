@@ -418,11 +418,12 @@ def test_a_part_of_which_nothing_is_on_record_is_named(tmp_path: Path) -> None:
     literal, exact = tmp_path / "literal", tmp_path / "exact"
     literal.mkdir()
     planned_round(literal, ROUNDS["4-literal"], "ajax")
-    alone = status("--root", str(tmp_path))
+    alone = status("--root", str(literal))
     assert alone[0] == 0
-    exact.mkdir()
-    said = f"{exact}: holds no launch_info.txt, so that it is not shown; has it been started?\n"
-    assert status("--root", str(tmp_path)) == (0, alone[1] + said)
+    for why in ("is not there", "holds no launch_info.txt"):
+        said = f"{exact}: {why}, so that it is not shown; has it been started?\n"
+        assert status("--root", str(tmp_path)) == (0, alone[1] + said)
+        exact.mkdir(exist_ok=True)
     assert status("--root", str(literal)) == alone
 
 
