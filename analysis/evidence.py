@@ -127,8 +127,9 @@ def _final(path: Path) -> dict[str, NDArray[Any]] | None:
             known = set(FINAL_KEYS) <= set(archive.files)
             # The published rounds' keys are not known: what cannot be read is not guessed.
             final = {name: archive[name] for name in archive.files} if known else {}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordError(f"{path}: not a readable .npz file ({error}); restore it") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
+        # numpy's own words advise to load what is not to be trusted.
+        raise RecordError(f"{path}: not a readable .npz file; restore it") from None
     for name in FINAL_KEYS if final else ():
         if final[name].shape[:1] != final["seeds"].shape:
             raise RecordError(f"{path}: {name!r} does not hold one entry a seed; restore it")

@@ -145,5 +145,5 @@ def _without_process(job: Job, run: RunLayout, seen: Snapshot, *, launched: bool
     if launched:
         return ProcessState(job, State.WAITING, seen)
     if job.directory.exists() or run.log(job.name).exists():
-        return ProcessState(job, State.UNKNOWN, seen, "there is no exit code and no process file")
+        return ProcessState(job, State.UNKNOWN, seen, "no exit code and no process is on record")
     return ProcessState(job, State.NOT_RUN, seen)

@@ -87,7 +87,7 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise RecordError(f"{path}: no such file; is this the directory of a run?") from None
     except IsADirectoryError:
-        raise RecordError(f"{source}: is a directory; expected a file") from None
+        raise RecordError(f"{source}: is a directory; restore the file that was there") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error  # without the path once more
         raise RecordError(f"{source}: unreadable ({reason}); restore the file") from None
@@ -146,7 +146,8 @@ def read_json_object(path: Path) -> dict[str, Any]:
     """As :func:`read_json`, for a file that must hold an object."""
     value = read_json(path)
     if not isinstance(value, dict):
-        raise RecordError(f"{path}: expected a JSON object, found {type(value).__name__}")
+        found = type(value).__name__
+        raise RecordError(f"{path}: expected a JSON object, found {found}; restore the file")
     return value
 
 
