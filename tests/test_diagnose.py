@@ -277,8 +277,11 @@ def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
     )
     assert done.returncode in (0, 1), done.stderr
     records = {
-        name: json.loads((tmp_path / name / f"{name}.json").read_text())
-        for name in ("expectation", "encoder")
+        name: json.loads((tmp_path / name / f"{stem}.json").read_text())
+        for name, stem in (
+            ("expectation", "expectation-tiny"),
+            ("encoder", "encoder-tiny-seeds=20"),
+        )
     }
     expectation, encoder = records["expectation"], records["encoder"]
     assert expectation["holds"], expectation["verdict"]

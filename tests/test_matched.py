@@ -182,5 +182,6 @@ def test_the_command_names_a_fault(sides: Sides, recording: Recording, tmp_path:
     last = done.stdout.splitlines()[-1]
     assert last.startswith("matched: verdict: departs first: ")
     assert last.endswith("; changed: ajax.lam: 0.95 -> 0.9")
-    record = json.loads((tmp_path / "matched" / "matched.json").read_text())
+    stem = "matched-tiny-updates=6-ajax.lam=0.9"
+    record = json.loads((tmp_path / "matched" / f"{stem}.json").read_text())
     assert record["changes"] == ["ajax.lam: 0.95 -> 0.9"]
