@@ -17,7 +17,7 @@ The floors, and their exceptions by kind, were set on runs of seed 0 at tiny wid
 and with one planted fault, before any run at full width and before the other faults were planted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -206,8 +206,12 @@ def _share(difference: Doubles, whole: Doubles) -> Doubles:
     return np.where(finite == 0, 0.0, share)
 
 
-def first_departures(left: Series, right: Series, control: Control) -> list[Departure]:
+def compare_all(left: Series, right: Series, control: Control) -> list[Compared]:
+    """Every metric of two runs."""
+    return [compare(metric, left, right, control) for metric in METRICS]
+
+
+def departures(compared: Sequence[Compared]) -> list[Departure]:
     """Every metric that departs, the earliest first; of one update the furthest beyond first."""
-    compared = (compare(metric, left, right, control) for metric in METRICS)
     found = [each.departure for each in compared if each.departure is not None]
     return sorted(found, key=lambda each: (each.update, -each.excess))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diagnose.departures import METRICS, Compared, Control, Departure, compare, first_departures
+from diagnose.departures import Compared, Control, Departure, compare_all, departures
 from diagnose.findings import Claim, Finding, number
 from diagnose.form_claims import CELLS, EXACT, PAIRS, Partings, Runs, form_claims, label
 from diagnose.matched_figure import draw
@@ -132,13 +132,12 @@ def judge(
     runs = {(side, form): _doubles(below(answers[side].arrays, form)) for side, form in held}
     shaken = _doubles(below(answers["ajax"].arrays, _CONTROL.name))
     control = Control(runs["ajax", "exact"], shaken)
-    parting = {
-        pair: first_departures(runs[pair[0]], runs[pair[1]], control)
+    compared = {
+        pair: compare_all(runs[pair[0]], runs[pair[1]], control)
         for pair in PAIRS
         if {*pair} <= runs.keys()
     }
-    ours, theirs = (runs[cell] for cell in EXACT)
-    port = [compare(metric, ours, theirs, control) for metric in METRICS]
+    parting, port = {pair: departures(each) for pair, each in compared.items()}, compared[EXACT]
     whole = len(runs) == len(CELLS)
     same = _same_inputs(answers)
     claims = [same, _agree(parting[EXACT], port, options, settings)]

@@ -16,10 +16,12 @@ from diagnose.departures import (
     FLOOR_OF_SHARES,
     METRICS,
     Control,
+    Departure,
     Series,
     compare,
+    compare_all,
+    departures,
     family,
-    first_departures,
     floor,
     tolerance,
 )
@@ -52,6 +54,10 @@ def from_update(first: int, by: float) -> Callable[[Any], Any]:
         return values
 
     return move
+
+
+def first_departures(left: Series, right: Series, control: Control) -> list[Departure]:
+    return departures(compare_all(left, right, control))
 
 
 def test_equal_runs_do_not_depart() -> None:
