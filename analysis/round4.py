@@ -24,9 +24,9 @@ from analysis.round4_rules import (
     verdict,
 )
 from analysis.study import Study
-from analysis.windows import STANDARD_WIDTH, seed_value
+from analysis.windows import seed_value
 from shared.metrics import TABLE_METRICS
-from shared.protocol import FORMS, ROUNDS, SERIES, SIDES, Form, Round, Side
+from shared.protocol import FORMS, ROUNDS, SERIES, SIDES, WINDOW_ROWS, Form, Round, Side
 
 FORMAT = 1
 #: The part in which both sides compute the form.
@@ -84,7 +84,7 @@ def read_round4(studies: Mapping[str, Study]) -> Round4:
 def _sample(sides: Mapping[Cell, SideData], window: int, metric: str) -> Sample:
     return {
         cell: tuple(
-            seed_value(each.records or (), STANDARD_WIDTH, window, metric) for each in data.seeds
+            seed_value(each.records or (), WINDOW_ROWS, window, metric) for each in data.seeds
         )
         for cell, data in sides.items()
     }

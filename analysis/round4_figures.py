@@ -12,8 +12,8 @@ from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, thousands
 from analysis.comparison import ENTROPY
 from analysis.round4 import WINDOWS, Round4, at_checkpoints, beside, key
 from analysis.round4_rules import CELLS, Cell, cell_name
-from analysis.windows import STANDARD_WIDTH, side_windows, window_table
-from shared.protocol import SIDE_LABEL, Form, Side
+from analysis.windows import side_windows, window_table
+from shared.protocol import SIDE_LABEL, WINDOW_ROWS, Form, Side
 
 _BEHIND = "0.82"
 _SHORT: dict[Side, str] = {"reference": "Ref.", "ajax": "Ajax"}
@@ -147,7 +147,7 @@ def _arms(data: Data) -> Figure:
         for axes, curve in ((left, arm["entropy"]), (right, arm["evaluations"])):
             _band(axes, curve, shift, label=cell_name((side, form)), **style)
         for end, value, *bounds in arm["published_entropy"]:
-            rows = [end - STANDARD_WIDTH, end]
+            rows = [end - WINDOW_ROWS, end]
             if bounds:
                 left.fill_between(rows, *bounds, color=COLOUR[side], alpha=0.12, lw=0)
             left.plot(rows, [value] * 2, color=COLOUR[side], ls=_LINES[form], lw=0.8, alpha=0.6)

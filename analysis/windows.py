@@ -11,10 +11,8 @@ import numpy as np
 
 from analysis.data import SideData, WindowTable
 from shared.metrics import DERIVED_SCALE, EXACT_SCALE, derived_scale
+from shared.protocol import WINDOW_ROWS
 from shared.records import Record
-
-#: Rows of a window in every published table.
-STANDARD_WIDTH = 2_000
 
 #: Window's last row -> metric -> value.
 SeedWindows = dict[int, dict[str, float]]
@@ -22,7 +20,7 @@ SeedWindows = dict[int, dict[str, float]]
 
 def window_width(every: int) -> int:
     """Rows of a window: 2000 where checkpoints divide it, else the distance of checkpoints."""
-    return STANDARD_WIDTH if STANDARD_WIDTH % every == 0 else every
+    return WINDOW_ROWS if WINDOW_ROWS % every == 0 else every
 
 
 #: Records of one window, each with the number of its metric samples; and their means.

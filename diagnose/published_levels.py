@@ -12,10 +12,7 @@ import numpy as np
 
 from diagnose.findings import Claim, number
 from diagnose.form_claims import CELLS, Cell, Runs, label
-from shared.protocol import updates
-
-#: Rows of a window in every published table.
-WINDOW_ROWS = 2000
+from shared.protocol import WINDOW_ROWS, updates
 
 REFERENCE_LITERAL: Cell = ("reference", "literal")
 REFERENCE_EXACT: Cell = ("reference", "exact")

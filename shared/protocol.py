@@ -260,6 +260,8 @@ SAMPLER_TAG = 0x5EED
 
 # --- statistic windows (protocol section 9) -------------------------------------------------
 
+#: Rows of a window in every published table.
+WINDOW_ROWS = 2_000
 S1_ROWS: tuple[int, ...] = (16_000, 18_000, 20_000)
 LATE_ROWS: tuple[int, ...] = tuple(range(12_000, 24_001, 400))
 #: Concordance: a run reaches the cap when its evaluation mean is at least this.
