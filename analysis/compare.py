@@ -2,21 +2,18 @@
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.checks import ExpectedAjax
 from analysis.documents import Documents, of_study
-from analysis.load import round_launch
 from analysis.pairs import PAIRS, study_pairs
 from analysis.report import check_lines, report
+from analysis.requests import pairs_request, part_requests, request_of
 from analysis.series import awaited, series_of, waiting_line
-from analysis.study import PINNED_AJAX, Request, Source, Study, study
+from analysis.study import Source, Study, study
 from analysis.together import READINGS, Reading, line_of
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.launch_info import Launch
-from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES, SIDE_LABEL, SIDES, Side
-from shared.provenance import git_state
+from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES
 
 DESCRIPTION = """\
 Compare the reference and Ajax sides of a round: recompute its statistics from the recorded
@@ -84,95 +81,6 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def request_of(options: argparse.Namespace) -> Request:
-    """The request that the options describe. Raises :class:`UserError`."""
-    given: dict[Side, str | None] = {
-        "reference": options.ref_root or options.root,
-        "ajax": options.ajax_root or options.root,
-    }
-    for side, value in given.items():
-        if value is None:
-            flag = "--ref-root" if side == "reference" else "--ajax-root"
-            raise UserError(
-                f"no directory for the {SIDE_LABEL[side]} side; give --root DIR, or {flag} DIR "
-                f"({flag} published for the published figures)"
-            )
-    launched = round_launch(Path(options.root)) if options.root is not None else None
-    name = options.round or (launched and launched.fields["round"]) or "1"
-    # A side taken from elsewhere makes a cross pair, and of such a pair the round is a choice.
-    if launched is not None and given["reference"] == given["ajax"] == options.root:
-        _require_round(options.root, launched.fields["round"], name)
-    # Two roots without --round are a cross pair of the user's own: any arms may meet.
-    same_round = options.round is not None or given["reference"] == given["ajax"]
-    sources = {side: Source.parse(value, name) for side, value in given.items() if value}
-    return _request(options, name, sources, launched, same_round=same_round)
-
-
-def _require_round(root: str, launched: str, asked: str) -> None:
-    if launched != asked:
-        belongs = next((name for name, parts in SERIES.items() if launched in parts), launched)
-        place = "the directory of its parts" if belongs != launched else root
-        raise UserError(
-            f"{root}: holds round {launched}, not round {asked}; give --round {belongs} with "
-            f"{place}, or leave --round out"
-        )
-
-
-def _request(
-    options: argparse.Namespace,
-    name: str,
-    sources: dict[Side, Source],
-    launched: Launch | None,
-    *,
-    same_round: bool,
-) -> Request:
-    smoke = options.smoke or (launched is not None and _is_smoke(launched))
-    if smoke:
-        _refuse_published(sources.values(), "--smoke" if options.smoke else options.root)
-    return Request(
-        round_name=name,
-        sources=sources,
-        rounds=dict.fromkeys(SIDES, name) if same_round else None,
-        smoke=smoke,
-        seeds=_seeds(options),
-        ajax=_expected(options),
-    )
-
-
-def _refuse_published(sources: Iterable[Source], where: str) -> None:
-    if any(each.published_round is not None for each in sources):
-        raise UserError(
-            f"{where}: is about a smoke, and the published runs are of full size; give the "
-            "directories of smokes alone"
-        )
-
-
-def _is_smoke(launch: Launch) -> bool:
-    """Whether the start says that it was a smoke, of a smoke's size."""
-    sizes = {each.smoke().rows for each in ROUNDS.values()}
-    return launch.fields.get("smoke") == "yes" and launch.number("rows") in sizes
-
-
-def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
-    if not options.seeds:
-        return None
-    if len(set(options.seeds)) != len(options.seeds):
-        raise UserError(f"--seeds {' '.join(map(str, options.seeds))}: give different seeds")
-    return tuple(sorted(options.seeds))
-
-
-def _expected(options: argparse.Namespace) -> ExpectedAjax:
-    if options.ajax_src:
-        if not options.ajax_src.is_dir():
-            raise UserError(f"{options.ajax_src}: no such directory; name a checkout's src")
-        return ExpectedAjax(commit=git_state(options.ajax_src).commit)
-    if options.ajax_commit:
-        return ExpectedAjax(commit=options.ajax_commit)
-    if options.ajax_version not in (None, AJAX_RELEASE):
-        return ExpectedAjax(version=options.ajax_version)
-    return PINNED_AJAX
-
-
 def output_directory(options: argparse.Namespace) -> Path:
     """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
     roots = {root for root in (options.ref_root, options.ajax_root) if root}
@@ -219,13 +127,7 @@ def compare_together(
 def compare_pairs(options: argparse.Namespace) -> int:
     """Round 2's pairs E and R with round 1 in ``--against``, and their reading."""
     directory = output_directory(options)
-    sources = {
-        1: Source.parse(options.against, "1"),
-        2: Source.parse(options.root, "2"),
-    }
-    if options.smoke:
-        _refuse_published(sources.values(), "--smoke")
-    base = Request("2", {}, options.smoke, _seeds(options), _expected(options))
+    base, sources = pairs_request(options)
     studies = study_pairs(base, sources)
     written = {name: directory / name for name in PAIRS}
     compare_together(READINGS["2"], studies, written, directory)
@@ -246,20 +148,12 @@ def compare_series(options: argparse.Namespace) -> int:
         raise UserError(f"{options.root}: {what}; name the directory that holds {named}")
     if missing := awaited(path for path in found.values() if path.is_dir()):
         raise UserError(waiting_line(missing))
-    studies = {
-        part: study(_own_request(options, chosen.name, found[part]))
-        for part, chosen in parts.items()
-    }
+    requests = part_requests(options, {each.name: found[part] for part, each in parts.items()})
+    studies = {ROUNDS[name].part: study(request) for name, request in requests.items()}
     directory = output_directory(options)
     written = {part: directory / part for part in parts}
     compare_together(READINGS[options.round], studies, written, directory)
     return EXIT_NO if any(each.failed for each in studies.values()) else 0
-
-
-def _own_request(options: argparse.Namespace, name: str, directory: Path) -> Request:
-    """Both sides of one round in one directory."""
-    sources: dict[Side, Source] = dict.fromkeys(SIDES, Source(directory=directory))
-    return _request(options, name, sources, round_launch(directory), same_round=True)
 
 
 def _refuse_rule(options: argparse.Namespace, name: str) -> None:

@@ -516,5 +516,27 @@ def test_a_run_launched_as_another_round_is_refused(
     before = tree(root)
     done = command(compare.main, "--round", asked, "--root", root)
     assert (done.status, done.out) == (2, "")
-    assert f"{root}: holds round 4-literal, not round {asked}; give --round 4" in done.err
+    assert f"{root}: holds round 4-literal, not round {asked}; it is compared with" in done.err
+    assert "--round 4 --root the directory that holds literal/" in done.err
     assert tree(root) == before
+
+
+def test_one_directory_given_for_both_sides_is_a_run_too(smoke: Path, command: Command) -> None:
+    roots = ("--ref-root", smoke, "--ajax-root", smoke)
+    before = tree(smoke)
+    done = command(compare.main, "--round", 3, *roots, "--out", smoke / "out")
+    assert (done.status, done.out) == (2, "")
+    assert f"{smoke}: holds round 1, not round 3; it is compared with --round 1" in done.err
+    assert tree(smoke) == before
+
+
+@pytest.mark.parametrize(("root", "against"), [("round1", "round1"), ("round2", "round2")])
+def test_pairs_of_other_rounds_than_1_and_2_are_refused(
+    root: str, against: str, rounds: Path, command: Command
+) -> None:
+    before = tree(rounds)
+    options = ("--round", 2, "--root", rounds / root, "--against", rounds / against)
+    done = command(compare.main, *options)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"{rounds / root}: holds round {root[-1]}, not round" in done.err
+    assert tree(rounds) == before

@@ -289,11 +289,29 @@ def test_another_document_leaves_the_round_undecided(round4: Path, command: Comm
     assert "Reading: undecided: failed check: literal: FAIL pre-registration" in done.out
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_parts_in_each_others_place_are_noticed(round4: Path, command: Command) -> None:
+def test_parts_in_each_others_place_are_refused(round4: Path, command: Command) -> None:
     (round4 / "literal").rename(round4 / "other")
     (round4 / "exact").rename(round4 / "literal")
     (round4 / "other").rename(round4 / "exact")
+    before = tree(round4)
+    done = whole(command, round4)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"{round4 / 'literal'}: holds round 4-exact, not round 4-literal" in done.err
+    assert "--round 4 --root the directory that holds exact/" in done.err
+    assert tree(round4) == before
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_arms_in_each_others_place_leave_the_round_undecided(
+    round4: Path, command: Command
+) -> None:
+    infos = [round4 / part / "launch_info.txt" for part in PARTS]
+    texts = [path.read_text() for path in infos]
+    (round4 / "literal").rename(round4 / "other")
+    (round4 / "exact").rename(round4 / "literal")
+    (round4 / "other").rename(round4 / "exact")
+    for path, text in zip(infos, texts, strict=True):
+        path.write_text(text)
     done = whole(command, round4)
     assert (done.status, set(done.failed_checks)) == (1, {"ref arm", "ajax arm"})
     assert "Reading: undecided" in done.out
