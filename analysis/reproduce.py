@@ -90,7 +90,11 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
         studies[target.name] = result
         outcomes.append(outcome)
     for reading in READINGS.values():
-        if not all(name in studies for name in reading.parts.values()):
+        absent = [name for name in reading.parts.values() if name not in studies]
+        if absent:
+            recorded = root / reading.directory / READING_JSON
+            if recorded.exists():
+                lacking.append(f"{recorded}: is read from {', '.join(absent)} too")
             continue
         documents = reading.documents({part: studies[at] for part, at in reading.parts.items()})
         compared = compare_documents(documents.texts, root / reading.directory, own=own)
@@ -183,7 +187,7 @@ def _foreign(options: argparse.Namespace) -> int:
     _, outcomes, lacking = recompute_tree(root, own=False)
     if not outcomes:
         if lacking:
-            raise UserError(f"{lacking[0]}; add them, or compare with 'nox -s compare'")
+            raise UserError(f"{lacking[0]}; add what is missing, or make it with 'nox -s compare'")
         raise UserError(
             f"{root}: holds no summary.json or analysis3.json with the raw files of its runs; "
             "name a tree in the published layout (round1/, round2/, round3/)"

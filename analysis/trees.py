@@ -31,7 +31,9 @@ def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
     targets, lacking = [], []
     for pairing in PAIRINGS.values():
         directory = root / pairing.directory
-        if not own and not (directory / file_names(pairing.round_number)[1]).exists():
+        if not own and not (table := directory / file_names(pairing.round_number)[1]).exists():
+            if directory.is_dir():
+                lacking.append(_without(table))
             continue
         sources = {side: _source(root, number, own) for side, number in pairing.rounds.items()}
         found = {side: source for side, source in sources.items() if source is not None}
@@ -59,12 +61,15 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
     for chosen in (ROUNDS[name] for parts in SERIES.values() for name in parts):
         directory = root / chosen.directory
         summary = directory / file_names(chosen.number)[1]
-        if not _holds_run(directory) or not (own or summary.exists()):
+        if not _holds_run(directory):
             continue
         # What has tables has been computed before; what has none waits for its series.
         missing = [] if summary.exists() else awaited([directory])
         if missing:
             waiting[directory] = f"{directory}: {waiting_line(missing)}"
+            continue
+        if not own and not summary.exists():
+            waiting[directory] = _without(summary)
             continue
         smoke = summary.exists() and bool(read_json_object(summary).get("smoke"))
         # A tree of this project's own says so wherever its clone lies.
@@ -74,6 +79,10 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
         request = Request(chosen.name, sources, smoke=smoke, rounds=rounds)
         targets.append(Target(chosen.directory, directory, request))
     return targets, waiting
+
+
+def _without(table: Path) -> str:
+    return f"{table.parent}: holds no {table.name} that could be held against its raw files"
 
 
 def _holds_run(directory: Path) -> bool:

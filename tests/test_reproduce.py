@@ -429,3 +429,14 @@ def test_a_round_without_raw_files_does_not_stop_the_others(theirs: Path, comman
     assert "not recomputed: " in done.out
     assert "holds no raw records" in done.out
     assert "round1 " in done.out
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("place", ["round1", "round2/pairE", "round3"])
+def test_a_round_without_its_table_is_named(place: str, theirs: Path, command: Command) -> None:
+    name = "analysis3.json" if place == "round3" else "summary.json"
+    (theirs / place / name).unlink()
+    done = command(reproduce.main, "--results", theirs)
+    assert done.status == 0
+    assert f"not recomputed: {theirs / place}: holds no {name}" in done.out
+    assert place not in table(done)

@@ -247,3 +247,20 @@ def test_a_tree_of_the_users_own(tmp_path: Path, command: Command) -> None:
     done = command(reproduce.main, "--results", tmp_path / "theirs")
     assert done.status == 1
     assert f"{path}: statistics.rew/min 4000.effects.ajax: recorded" in done.out
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_part_without_its_table_is_named(tmp_path: Path, command: Command) -> None:
+    theirs = tmp_path / "theirs"
+    root = write_round4(theirs / "round4")
+    assert command(compare.main, "--round", "4", "--root", root).status == 0
+    (root / "exact" / "summary.json").unlink()
+    done = command(reproduce.main, "--results", theirs)
+    assert (done.status, done.err) == (0, "")
+    lost, reading = f"{root / 'exact'}: holds no summary.json", root / "reading.json"
+    assert f"not recomputed: {lost}" in done.out
+    assert f"not recomputed: {reading}: is read from round4/exact too" in done.out
+    (root / "literal" / "summary.json").unlink()
+    done = command(reproduce.main, "--results", theirs)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "literal: holds no summary.json" in done.err
