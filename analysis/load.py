@@ -143,19 +143,18 @@ def source_of(root: Path) -> str:
 
 def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
     def checkpoints(name: str, kind: type[C]) -> tuple[C, ...] | None:
-        path = directory / name
-        if not exists(path):
+        # The file that is there, packed or not: it is the one that a message has to name.
+        path = find(directory / name)
+        if path is None:
             return None
         return tuple(read_checkpoints(path, kind, seed=seed, every=every))
 
-    episodes = directory / EPISODES
+    episodes = find(directory / EPISODES) if side == "reference" else None
     return SeedData(
         seed,
         checkpoints(EVALUATIONS, Evaluation) or (),
         records=checkpoints(RECORDS, Record),
-        episodes=tuple(read_rows(episodes, Episode))
-        if side == "reference" and exists(episodes)
-        else None,
+        episodes=None if episodes is None else tuple(read_rows(episodes, Episode)),
     )
 
 
