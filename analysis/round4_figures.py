@@ -10,10 +10,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, thousands
 from analysis.comparison import ENTROPY
-from analysis.round4 import WINDOWS, Round4, at_checkpoints, beside, key
+from analysis.round4 import Round4, at_checkpoints, beside, key
 from analysis.round4_rules import CELLS, Cell, cell_name
 from analysis.windows import side_windows, window_table
-from shared.protocol import SIDE_LABEL, WINDOW_ROWS, Form, Side
+from shared.protocol import SIDE_LABEL, Form, Side
 
 _BEHIND = "0.82"
 _SHORT: dict[Side, str] = {"reference": "Ref.", "ajax": "Ajax"}
@@ -59,10 +59,8 @@ def _arms_data(found: Round4) -> Data:
         grid = data.grid
         windows = side_windows(data, grid[0]) if grid else None
         table = window_table(windows) if windows else {}
-        published = {end: beside(cell, end, ENTROPY) for end in WINDOWS}
         arms[key(cell)] = {
             "entropy": [[end, *row[ENTROPY]] for end, row in table.items() if ENTROPY in row],
-            "published_entropy": [[end, *row] for end, row in published.items() if row],
             "evaluations": [
                 [rows, *values]
                 for rows, values in at_checkpoints(found, cell, "evaluations").items()
@@ -146,18 +144,10 @@ def _arms(data: Data) -> Figure:
         style = {"linestyle": _LINES[form], "marker": MARKER[side], "color": COLOUR[side]}
         for axes, curve in ((left, arm["entropy"]), (right, arm["evaluations"])):
             _band(axes, curve, shift, label=cell_name((side, form)), **style)
-        for end, value, *bounds in arm["published_entropy"]:
-            rows = [end - WINDOW_ROWS, end]
-            if bounds:
-                left.fill_between(rows, *bounds, color=COLOUR[side], alpha=0.12, lw=0)
-            left.plot(rows, [value] * 2, color=COLOUR[side], ls=_LINES[form], lw=0.8, alpha=0.6)
     left.set_ylabel("actor entropy ent/action/mean (nats)\nmean and range over seeds")
-    left.set_xlabel(
-        "thousand rows\nflat: published means and seed ranges, over windows of 2000 rows"
-    )
     right.set_ylabel("evaluation return\nmean and range over seeds")
-    right.set_xlabel("thousand rows")
     for axes in (left, right):
+        axes.set_xlabel("thousand rows")
         thousands(axes)
         axes.set_xlim(left=0)
     figure.suptitle(data["title"])
