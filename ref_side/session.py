@@ -17,6 +17,7 @@ import numpy as np
 from dreamerv3 import jaxutils
 
 from ref_side.arms import patch_code, patch_replay
+from ref_side.collector import uncollected
 from ref_side.environment import CartPoleEnv, FinishedEpisode
 from ref_side.evaluation import Outcome, evaluate
 from ref_side.interrupt import end_between_writes
@@ -122,7 +123,8 @@ class Session:
 
     def _make_agent(self) -> Any:
         env = self._wrapped(CartPoleEnv(np.random.default_rng()))  # for its spaces, never stepped
-        self._agent = dreamerv3.Agent(env.obs_space, env.act_space, self._config)
+        with uncollected():
+            self._agent = dreamerv3.Agent(env.obs_space, env.act_space, self._config)
         watch_training(self._agent, self._update)
         return self._agent
 
