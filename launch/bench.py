@@ -12,14 +12,14 @@ from pathlib import Path
 from launch.environments import ensure
 from launch.estimate import rounds_table, this_bench
 from launch.lab import Lab
-from launch.limits import verdicts
+from launch.limits import OBSERVER_RATIO, OBSERVER_SHARE, WARM_START, verdicts
 from launch.measure import Effort, measure
 from launch.measured import DIRECTORY, Bench, save
 from launch.options import Options, ajax_source, usable_cores
 from launch.places import Places
 from launch.plan import Plan, plan_round
+from launch.prepare import places as round_places
 from launch.programs import SideCache
-from launch.round import places as round_places
 from launch.settings import SETTINGS, compare_settings
 from launch.tell import say
 from shared.errors import UserError, end_at_sigterm, run_command
@@ -99,8 +99,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         description="Measure both sides at full width on this machine, which should be idle: "
         "start-up with a cold and a warm compilation cache, seconds per update alone and side by "
         "side, memory, and what observing costs the reference. Prints the expected wall time of "
-        f"every round and writes {DIRECTORY}/, which --dry-run reads. About 20 minutes on two "
-        "cores.",
+        "every round, and of three limits whether they hold (yes or NO; the exit status does not "
+        f"depend on them): observers take at most {OBSERVER_SHARE:.0%}% of training time; observed "
+        f"to bare, the ratio's interval holds 1 or lies below {OBSERVER_RATIO}; a warm reference "
+        f"process starts within {WARM_START:.0%}% of its cold start-up. Writes {DIRECTORY}/, which "
+        "--dry-run reads. About 20 minutes on two cores.",
     )
     parser.add_argument(
         "--ticks", type=int, metavar="N", help=f"ticks of 8 updates per figure ({TICKS})"

@@ -75,9 +75,14 @@ def this_bench(places: Places, cores: int, *, tiny: bool) -> Path:
     return bench_path(places.repo, cpu, keys, cores, tiny=tiny)
 
 
+def costs_of(bench: Bench | None, *, tiny: bool) -> Costs:
+    """What is known of the speed: the bench's figures, else the published ones."""
+    return bench or Published(tiny)
+
+
 def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[str]:
     """What the plan takes with ``limit`` processes at a time, a line each for time and room."""
-    costs: Costs = bench or Published(plan.round.tiny)
+    costs = costs_of(bench, tiny=plan.round.tiny)
     planned = works(plan, costs)
     source = (
         f"measured here on {bench.measured}"

@@ -100,6 +100,20 @@ def test_a_dry_run_says_what_would_be_run(tmp_path: Path, launch: Launch) -> Non
     assert output.splitlines()[-1] == "as things are, ajax: has finished, is not run again"
 
 
+def test_a_dry_run_names_the_difference_that_a_start_refuses(
+    tmp_path: Path, launch: Launch
+) -> None:
+    assert end(launch(*AJAX_ALONE, actions="ajax:fail"))[0] == 1
+    before = contents(tmp_path / "out")
+    more = {"AJAX_XLA_FLAGS": "--xla_other=1"}
+    for words in ((), ("--dry-run",)):
+        code, output = end(launch(*AJAX_ALONE, *words, **more))
+        assert code == 2
+        assert "AJAX_XLA_FLAGS was --a=b at the first start, is --xla_other=1 now" in output
+    assert "\nnot possible as things are: " in output
+    assert contents(tmp_path / "out") == before
+
+
 # --- when it refuses ------------------------------------------------------------------------
 
 

@@ -230,6 +230,14 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
     assert "not possible as things are" in output
 
 
+def test_a_dry_run_says_what_is_made_first(tmp_path: Path, launch: Launch) -> None:
+    absent = tmp_path / "absent"
+    output = end(launch("--dry-run", "--reference-checkout", str(absent)))[1]
+    assert "\n  made first, once: " in output
+    assert "a clone of the reference" in output
+    assert "environment reference" not in output, "it is named, and there"
+
+
 def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
     code, output = end(launch("--dry-run", "--reference-python", __file__))
     assert code == 2
