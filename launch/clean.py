@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.describe import megabytes
-from launch.environments import locate
+from launch.environments import BUILDING, locate
 from launch.lock import inspect, is_alive
 from launch.packages import ENVIRONMENTS
 from launch.usage import command_lines, mentions
@@ -122,6 +122,8 @@ def _has_launcher(path: Path) -> bool:
 
 
 def _environment(path: Path) -> str:
+    if BUILDING in path.name:
+        return "unfinished build"
     if not path.is_dir():
         return "log of a build"
     for name in ENVIRONMENTS:
@@ -225,7 +227,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         prog="nox -s clean --",
         description="Show what .work/ holds: environments, checkouts, caches and runs, with size, "
         "age and whether a process uses them. Remove only what is named: environments and caches "
-        "are rebuilt when they are needed, a run is gone for good.",
+        "are rebuilt when they are needed, a run is gone for good. An unfinished build is one that "
+        "runs or was killed; the next build removes those that are older than a day.",
     )
     parser.add_argument(
         "--remove",

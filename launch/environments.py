@@ -28,6 +28,8 @@ from shared.errors import UserError, run_command
 ROOT = Path(__file__).resolve().parent.parent
 READY = "ready.json"  # written last; names what the environment was built from
 INSTALLED = "bytecode"  # how packages are installed; another word builds new environments
+#: In the name of what is being built, or was when its builder was killed.
+BUILDING = ".building-"
 LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one was killed
 
 # An index out of reach shows within seconds; whoever sets these variables knows better.
@@ -105,7 +107,7 @@ def _build(environment: Environment, packages: str, interpreter: Interpreter, ho
         f"environment {environment.name!r}: installing {packages.count('==')} packages for Python"
         f" {interpreter.version}; takes about a minute the first time"
     )
-    unfinished = home.with_name(f"{home.name}.building-{secrets.token_hex(4)}")
+    unfinished = home.with_name(f"{home.name}{BUILDING}{secrets.token_hex(4)}")
     try:
         _remove_leftovers(home.parent)
         unfinished.mkdir(parents=True)
@@ -217,7 +219,7 @@ def _host(url: str) -> str:
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove what killed builds left behind long ago."""
-    for unfinished in folder.glob("*.building-*"):
+    for unfinished in folder.glob(f"*{BUILDING}*"):
         try:
             old = time.time() - unfinished.stat().st_mtime > LEFTOVER_SECONDS
         except FileNotFoundError:

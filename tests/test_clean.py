@@ -27,6 +27,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = {
         "env/ajax-0123456789ab/bin/python": 4,
         "env/ajax.log": 10,
+        "env/ajax-89abcdef0123.building-01234567/bin/python": 4,
         "cache/jax/py3.12.1-jax0.7.2-0123abcd/jit_train-1-cache": 3_000_000,
         "cache/jax/py3.12.1-jax0.7.2-0123abcd/warm/ajax.json": 3,
         "cache/matplotlib/fontlist.json": 100,
@@ -48,6 +49,7 @@ NAMES = [
     "cache/jax/py3.12.1-jax0.7.2-0123abcd",
     "cache/matplotlib",
     "env/ajax-0123456789ab",
+    "env/ajax-89abcdef0123.building-01234567",
     "env/ajax.log",
     "notes",
     "round1",
@@ -82,6 +84,7 @@ def test_every_entry_is_listed_once_with_its_kind_and_size(work: Path) -> None:
         "compiled programs",
         "cache",
         "old environment",
+        "unfinished build",
         "log of a build",
         "directory",
         "run",
