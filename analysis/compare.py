@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--round",
         choices=[*ROUNDS, *SERIES],
-        help="the round (default: the one that launch_info.txt of --root names, else 1)",
+        help="the round (default: the one that launch_info.txt names, else 1)",
     )
     options.add_argument("--root", metavar="DIR", help="directory of a run with both sides")
     options.add_argument(
@@ -182,8 +182,9 @@ def compare_sources(options: argparse.Namespace) -> int:
 def main() -> int:
     """Run the command; the exit status."""
     options = parser().parse_args()
-    if options.against and (options.round != "2" or not options.root):
-        raise UserError("--against goes with --round 2 and --root, the directory of round 2")
+    elsewhere = options.ref_root or options.ajax_root
+    if options.against and (options.round != "2" or not options.root or elsewhere):
+        raise UserError("--against goes with --round 2 and --root, the directory of round 2, alone")
     if options.against:
         return compare_pairs(options)
     return compare_series(options) if options.round in SERIES else compare_sources(options)

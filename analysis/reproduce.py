@@ -94,7 +94,7 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
         if absent:
             recorded = root / reading.directory / READING_JSON
             if recorded.exists():
-                lacking.append(f"{recorded}: is read from {', '.join(absent)} too")
+                lacking.append(f"{recorded}: cannot be read without {', '.join(absent)}")
             continue
         documents = reading.documents({part: studies[at] for part, at in reading.parts.items()})
         compared = compare_documents(documents.texts, root / reading.directory, own=own)

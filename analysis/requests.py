@@ -9,7 +9,7 @@ from analysis.load import round_launch
 from analysis.study import PINNED_AJAX, Request, Source
 from shared.errors import UserError
 from shared.launch_info import Launch
-from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES, SIDE_LABEL, SIDES, Side
+from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
 from shared.provenance import git_state
 
 
@@ -27,12 +27,12 @@ def request_of(options: argparse.Namespace) -> Request:
                 f"({flag} published for the published figures)"
             )
     # A side taken from elsewhere makes a cross pair, and of such a pair the round is a choice.
-    whole = given["reference"] == given["ajax"]
+    whole = Path(given["reference"] or "") == Path(given["ajax"] or "")
     root = given["reference"] if whole else options.root
     launched = round_launch(Path(root)) if root is not None else None
     name = options.round or (launched and launched.fields["round"]) or "1"
     if whole:
-        _require_round(launched, str(root), name)
+        _require_round(launched, str(root), name, "")
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or whole
     sources = {side: Source.parse(value, name) for side, value in given.items() if value}
@@ -41,13 +41,16 @@ def request_of(options: argparse.Namespace) -> Request:
 
 def pairs_request(options: argparse.Namespace) -> tuple[Request, dict[int, Source]]:
     """Of round 2's pairs: what both share, and where rounds 1 and 2 lie."""
-    roots = {1: options.against, 2: options.root}
-    sources = {number: Source.parse(root, str(number)) for number, root in roots.items()}
-    if options.smoke:
-        _refuse_published(sources.values(), "--smoke")
-    for number, root in roots.items():
-        _require_round(round_launch(Path(root)), root, str(number))
-    return Request("2", {}, options.smoke, _seeds(options), _expected(options)), sources
+    given = {1: ("--against", options.against), 2: ("--root", options.root)}
+    sources = {number: Source.parse(root, str(number)) for number, (_, root) in given.items()}
+    launched = {number: round_launch(Path(root)) for number, (_, root) in given.items()}
+    smoke = options.smoke or any(each is not None and _is_smoke(each) for each in launched.values())
+    if smoke:
+        _refuse_published(sources.values(), "--smoke" if options.smoke else options.root)
+    for number, (option, root) in given.items():
+        remedy = f"{option} takes the directory of round {number}"
+        _require_round(launched[number], root, str(number), remedy)
+    return Request("2", {}, smoke, _seeds(options), _expected(options)), sources
 
 
 def part_requests(
@@ -59,7 +62,8 @@ def part_requests(
     """
     launched = {name: round_launch(path) for name, path in directories.items()}
     for name, path in directories.items():
-        _require_round(launched[name], str(path), name)
+        remedy = "each part lies under its own name"
+        _require_round(launched[name], str(path), name, remedy)
     return {
         name: _request(
             options,
@@ -72,15 +76,16 @@ def part_requests(
     }
 
 
-def _require_round(launched: Launch | None, root: str, asked: str) -> None:
-    """Raise :class:`UserError` where ``root`` says that it holds another round than ``asked``."""
+def _require_round(launched: Launch | None, root: str, asked: str, remedy: str) -> None:
+    """Raise :class:`UserError` where ``root`` says that it holds another round than ``asked``.
+
+    ``remedy`` says what to do; if empty, to compare it as what it is.
+    """
     there = asked if launched is None else launched.fields["round"]
     if there != asked:
-        belongs = next((name for name, parts in SERIES.items() if there in parts), there)
-        place = root if belongs == there else f"the directory that holds {ROUNDS[there].part}/"
         raise UserError(
-            f"{root}: holds round {there}, not round {asked}; it is compared with --round "
-            f"{belongs} --root {place}"
+            f"{root}: holds round {there}, not round {asked}; "
+            f"{remedy or f'give --round {there}, or leave --round out'}"
         )
 
 

@@ -516,18 +516,32 @@ def test_a_run_launched_as_another_round_is_refused(
     before = tree(root)
     done = command(compare.main, "--round", asked, "--root", root)
     assert (done.status, done.out) == (2, "")
-    assert f"{root}: holds round 4-literal, not round {asked}; it is compared with" in done.err
-    assert "--round 4 --root the directory that holds literal/" in done.err
+    assert f"{root}: holds round 4-literal, not round {asked}; give --round 4-literal" in done.err
     assert tree(root) == before
 
 
 def test_one_directory_given_for_both_sides_is_a_run_too(smoke: Path, command: Command) -> None:
-    roots = ("--ref-root", smoke, "--ajax-root", smoke)
+    roots = ("--ref-root", smoke, "--ajax-root", f"{smoke}/")
     before = tree(smoke)
     done = command(compare.main, "--round", 3, *roots, "--out", smoke / "out")
     assert (done.status, done.out) == (2, "")
-    assert f"{smoke}: holds round 1, not round 3; it is compared with --round 1" in done.err
+    assert f"{smoke}: holds round 1, not round 3; give --round 1, or leave" in done.err
     assert tree(smoke) == before
+
+
+def test_against_goes_with_no_side_from_elsewhere(rounds: Path, command: Command) -> None:
+    words = ("--root", rounds / "round2", "--against", rounds / "round1", "--ref-root", "nowhere")
+    done = command(compare.main, "--round", 2, *words)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "--against goes with --round 2 and --root, the directory of round 2, alone" in done.err
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pairs_of_smokes_are_held_against_a_smokes_sizes(tmp_path: Path, command: Command) -> None:
+    plans = {1: SMOKE, 2: replace(SMOKE, round=2, reference_arm="exact", ajax_arm="literal")}
+    roots = {number: write_run(tmp_path / f"{number}", plan) for number, plan in plans.items()}
+    done = command(compare.main, "--round", 2, "--root", roots[2], "--against", roots[1])
+    assert (done.status, done.failed_checks) == (0, [])
 
 
 @pytest.mark.parametrize(("root", "against"), [("round1", "round1"), ("round2", "round2")])
@@ -538,5 +552,7 @@ def test_pairs_of_other_rounds_than_1_and_2_are_refused(
     options = ("--round", 2, "--root", rounds / root, "--against", rounds / against)
     done = command(compare.main, *options)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    option = "--root" if root == "round1" else "--against"
     assert f"{rounds / root}: holds round {root[-1]}, not round" in done.err
+    assert f"; {option} takes the directory of round " in done.err
     assert tree(rounds) == before

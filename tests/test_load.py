@@ -222,12 +222,14 @@ def test_gzipped_damage_is_named(old_smoke: Path, command: Command) -> None:
         "plain": b'{"seed": 0}\n',
         "flipped": good[:200] + bytes(200) + good[400:],
         "a line that is not JSON": gzip.compress(b"oops\n"),
+        "without a line": gzip.compress(b""),
+        "without its first line": gzip.compress(gzip.decompress(good).split(b"\n", 1)[1]),
     }
     for what, data in damages.items():
         path.write_bytes(data)
         done = command(compare.main, "--smoke", "--root", old_smoke)
         assert done.status == 2, what
-        assert done.err.startswith(f"error: {old_smoke / 'ref_s0' / 'records.jsonl'}"), what
+        assert done.err.startswith(f"error: {path}:"), what
         assert done.err.count("\n") == 1, what
     assert not (old_smoke / "compare.md").exists()
 

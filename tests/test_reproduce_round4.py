@@ -259,7 +259,7 @@ def test_a_part_without_its_table_is_named(tmp_path: Path, command: Command) -> 
     assert (done.status, done.err) == (0, "")
     lost, reading = f"{root / 'exact'}: holds no summary.json", root / "reading.json"
     assert f"not recomputed: {lost}" in done.out
-    assert f"not recomputed: {reading}: is read from round4/exact too" in done.out
+    assert f"not recomputed: {reading}: cannot be read without round4/exact" in done.out
     (root / "literal" / "summary.json").unlink()
     done = command(reproduce.main, "--results", theirs)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
