@@ -18,7 +18,7 @@ from launch.measured import DIRECTORY, Bench, save
 from launch.options import Options, ajax_source, usable_cores
 from launch.places import Places
 from launch.plan import Plan, plan_round
-from launch.prepare import places as round_places
+from launch.prepare import find_places
 from launch.programs import SideCache
 from launch.settings import SETTINGS, compare_settings
 from launch.tell import say
@@ -26,7 +26,7 @@ from shared.errors import UserError, end_at_sigterm, run_command
 from shared.obtain import obtain_checkout
 from shared.protocol import ROUNDS, SIDES
 from shared.provenance import REPO
-from shared.variables import XLA_FLAGS_VARIABLE
+from shared.variables import xla_flags
 
 #: A busy machine is slower than it is: above this load a note is printed.
 BUSY = 0.5
@@ -38,7 +38,7 @@ def main() -> int:
     options = parse()
     # An ended launcher must take its processes along: both signals unwind.
     end_at_sigterm()
-    found = prepare(options)
+    found = prepare_sides(options)
     cores = usable_cores()
     place = REPO / DIRECTORY
     place.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def main() -> int:
     return 0
 
 
-def prepare(options: argparse.Namespace) -> Places:
+def prepare_sides(options: argparse.Namespace) -> Places:
     """Make sure of the environments and of the checkout; where everything is."""
     asked = Options(
         round="1",
@@ -72,7 +72,7 @@ def prepare(options: argparse.Namespace) -> Places:
     obtain_checkout(options.reference_checkout)
     for side in SIDES:
         ensure(side)
-    return round_places(asked)
+    return find_places(asked)
 
 
 def most_processes(cores: int) -> int:
@@ -84,8 +84,9 @@ def describe_rounds(found: Places, bench: Bench) -> str:
     """The expected wall time of every round, or of every smoke by a bench at tiny widths."""
     rounds = [each.smoke() if bench.tiny else each for each in ROUNDS.values()]
     caches = {side: SideCache(REPO, "expected to be warm") for side in SIDES}
-    flags = {side: os.environ.get(XLA_FLAGS_VARIABLE[side], "") for side in SIDES}
-    plans: list[Plan] = [plan_round(each, found, xla_flags=flags, caches=caches) for each in rounds]
+    plans: list[Plan] = [
+        plan_round(each, found, xla_flags=xla_flags(), caches=caches) for each in rounds
+    ]
     return (
         "expected wall time with a warm cache, * at the best --jobs, and its memory:\n"
         f"{rounds_table(plans, bench)}"
@@ -100,9 +101,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "start-up with a cold and a warm compilation cache, seconds per update alone and side by "
         "side, memory, and what observing costs the reference. Prints the expected wall time of "
         "every round, and of three limits whether they hold (yes or NO; the exit status does not "
-        f"depend on them): observers take at most {OBSERVER_SHARE:.0%}% of training time; observed "
+        f"depend on them): observers take at most {OBSERVER_SHARE:.0%} of training time; observed "
         f"to bare, the ratio's interval holds 1 or lies below {OBSERVER_RATIO}; a warm reference "
-        f"process starts within {WARM_START:.0%}% of its cold start-up. Writes {DIRECTORY}/, which "
+        f"process starts within {WARM_START:.0%} of its cold start-up. Writes {DIRECTORY}/, which "
         "--dry-run reads. About 20 minutes on two cores.",
     )
     parser.add_argument(

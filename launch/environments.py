@@ -74,6 +74,18 @@ def locate(name: str, root: Path = ROOT) -> Path:
     return _python(_plan(ENVIRONMENTS[name], root)[2])
 
 
+def is_built(name: str, root: Path = ROOT) -> bool:
+    """Whether :func:`ensure` would find ``name`` whole.
+
+    Raises:
+        UserError: it would have to be built, and there is no interpreter or no uv to do so.
+    """
+    built = _is_ready(_plan(ENVIRONMENTS[name], root)[2])
+    if not built:
+        find_uv()
+    return built
+
+
 def _plan(environment: Environment, root: Path) -> tuple[str, Interpreter, Path]:
     """The package list, the interpreter and the folder of an environment."""
     packages = requirements(environment, root)

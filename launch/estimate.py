@@ -75,21 +75,20 @@ def this_bench(places: Places, cores: int, *, tiny: bool) -> Path:
     return bench_path(places.repo, cpu, keys, cores, tiny=tiny)
 
 
-def costs_of(bench: Bench | None, *, tiny: bool) -> Costs:
-    """What is known of the speed: the bench's figures, else the published ones."""
-    return bench or Published(tiny)
+def expected_s(plan: Plan, limit: int, bench: Bench | None) -> float:
+    """Seconds that the plan takes, by the bench's figures, else by the published ones."""
+    costs: Costs = bench or Published(plan.round.tiny)
+    return wall_time(works(plan, costs), limit, costs)
 
 
 def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[str]:
     """What the plan takes with ``limit`` processes at a time, a line each for time and room."""
-    costs = costs_of(bench, tiny=plan.round.tiny)
-    planned = works(plan, costs)
     source = (
         f"measured here on {bench.measured}"
         if bench
         else "from published figures of another machine; nox -s bench measures this one"
     )
-    yield f"estimate: {duration(wall_time(planned, limit, costs))} ({source})"
+    yield f"estimate: {duration(expected_s(plan, limit, bench))} ({source})"
     if (
         bench is not None
         and bench.start["ajax"].warm_s is None
@@ -97,8 +96,8 @@ def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[s
     ):
         yield "  at most: Ajax's start from a warm cache is not measured and counts as a cold one"
     if bench is not None:
-        best, seconds = best_limit(planned, bench.most, costs)
-        if best != limit and seconds < 0.97 * wall_time(planned, limit, costs):
+        best, seconds = best_limit(works(plan, bench), bench.most, bench)
+        if best != limit and seconds < 0.97 * expected_s(plan, limit, bench):
             yield f"  --jobs {best} would take {duration(seconds)}"
         yield f"  memory: at most {megabytes(memory(plan.jobs, limit, bench))} at a time"
     yield f"  disk: about {megabytes(disk(plan))}"

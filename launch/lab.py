@@ -10,7 +10,7 @@ from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.programs import SideCache
 from shared.protocol import ROUNDS, SIDES, Side
-from shared.variables import XLA_FLAGS_VARIABLE
+from shared.variables import xla_flags
 
 #: Rounds 1 and 2 have the sizes that Ajax's process is compiled for.
 ROUND = "1"
@@ -79,8 +79,7 @@ class Lab:
 
     def _job(self, side: Side, added_flags: str) -> Job:
         """The process of ``side`` in a round, with the bench's cache and the user's XLA flags."""
-        given = {each: os.environ.get(XLA_FLAGS_VARIABLE[each], "") for each in SIDES}
-        flags = {each: f"{given[each]} {added_flags}".strip() for each in SIDES}
+        flags = {each: f"{given} {added_flags}".strip() for each, given in xla_flags().items()}
         plan = plan_round(
             ROUNDS[ROUND],
             replace(self.places, out=self.scratch),

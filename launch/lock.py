@@ -69,14 +69,7 @@ class RoundLock:
         try:
             held = not _lock(handle, PATIENCE_S)
             before = read_launcher(self._out)
-            if held or (before is not None and before.runs):
-                raise UserError(refusal(self._out, before))
-            if before is not None and before.fate is Fate.ELSEWHERE and before.exit_code is None:
-                raise UserError(
-                    f"{self._out}: another machine that shares this directory started pid "
-                    f"{before.pid} on it; see that it has ended, then delete "
-                    f"{self._layout.launcher}"
-                )
+            refuse(self._out, before, held=held)
             self.record()
         except BaseException:
             os.close(handle)
@@ -151,9 +144,23 @@ def _read(out: Path) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-def refusal(out: Path, launcher: Launcher | None) -> str:
+def refuse(out: Path, launcher: Launcher | None, *, held: bool = False) -> None:
+    """Raise ``UserError`` where another launcher has the directory, or may have it.
+
+    ``held`` says that the lock is another's.
+    """
+    runs = launcher is not None and launcher.runs
+    if held or runs:
+        raise UserError(_refusal(out, launcher.pid if launcher is not None and runs else None))
+    if launcher is not None and launcher.fate is Fate.ELSEWHERE and launcher.exit_code is None:
+        raise UserError(
+            f"{out}: another machine that shares this directory started pid {launcher.pid} on it; "
+            f"see that it has ended, then delete {RunLayout(out).launcher}"
+        )
+
+
+def _refusal(out: Path, pid: int | None) -> str:
     """One line: who has the directory, and what to do."""
-    pid = launcher.pid if launcher is not None and launcher.runs else None
     who = "another launcher, whose pid is not on record," if pid is None else f"pid {pid}"
     stop = "stop it" if pid is None else f"stop it (kill {pid})"
     return (

@@ -10,7 +10,7 @@ from launch import options as asked
 from launch.cache import find_caches
 from launch.environments import ensure, locate
 from launch.info import collect_revisions, launch_fields
-from launch.lock import inspect, refusal
+from launch.lock import inspect, refuse
 from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan, plan_round
@@ -20,9 +20,9 @@ from launch.resume import remaining
 from shared.errors import UserError
 from shared.named_python import check_pythons
 from shared.obtain import DEFAULT_CHECKOUT, named_checkout, obtain_checkout
-from shared.protocol import SIDES, Side
+from shared.protocol import SIDES
 from shared.provenance import REPO
-from shared.variables import XLA_FLAGS_VARIABLE
+from shared.variables import xla_flags
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Prepared:
     fields: Mapping[str, str]
 
 
-def places(options: Options) -> Places:
+def find_places(options: Options) -> Places:
     """Where the parts are or will be; nothing is cloned or built."""
     chosen = asked.chosen_round(options)
     named = f"{'smoke-' if chosen.tiny else ''}{chosen.directory}"
@@ -70,11 +70,6 @@ def make_plan(options: Options, found: Places) -> Plan:
     )
 
 
-def xla_flags() -> dict[Side, str]:
-    """Each side's XLA flags, from the user's environment (protocol section 1)."""
-    return {side: os.environ.get(XLA_FLAGS_VARIABLE[side], "") for side in SIDES}
-
-
 def check_start(options: Options, draft: Plan) -> None:
     """Raise ``UserError`` where the directory can take no start, or another launcher has it.
 
@@ -85,9 +80,7 @@ def check_start(options: Options, draft: Plan) -> None:
     check_pythons({side: given[side] for side in remaining(draft).sides})
     check_registered(draft)
     check_output(draft)
-    launcher = inspect(draft.out)
-    if launcher is not None and launcher.runs:
-        raise UserError(refusal(draft.out, launcher))
+    refuse(draft.out, inspect(draft.out))
 
 
 def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
@@ -96,7 +89,7 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     Raises ``UserError``, with nothing written below the output directory.
     """
     left = remaining(draft)
-    found = places(options)
+    found = find_places(options)
     check_room(found.out, len(left.jobs), found.code)
     if "reference" in left.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
@@ -105,7 +98,7 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
             ensure(name)
     # As before, but for an environment that could not be located then; an earlier part of a series
     # may have looked at it hours ago.
-    found = places(options)
+    found = find_places(options)
     inspect_python.cache_clear()
     plan = make_plan(options, found)
     return Prepared(plan, remaining(plan), limit, start_fields(options, found, left, limit))

@@ -12,7 +12,7 @@ from launch.follow import follow
 from launch.lock import RoundLock
 from launch.options import Options
 from launch.plan import Plan
-from launch.prepare import Prepared, check_start, make_plan, places, prepare
+from launch.prepare import Prepared, check_start, find_places, make_plan, prepare
 from launch.resume import check_same_sides, find_orphans, remaining, set_aside, stop_orphans
 from launch.signals import StopSignals
 from launch.supervise import Result, supervise
@@ -32,7 +32,7 @@ def main() -> int:
         return dry_run(asked_for)
     if len(asked_for) > 1:
         for options in asked_for:  # what cannot be started at all is said before hours are spent
-            check_start(options, make_plan(options, places(options)))
+            check_start(options, make_plan(options, find_places(options)))
     for number, options in enumerate(asked_for):
         part = None if len(asked_for) == 1 else number
         began = start(options, part)
@@ -49,7 +49,7 @@ def start(options: Options, part: int | None) -> int | None:
 
     ``part`` numbers the parts of a series from 0: to detach is for the first of them.
     """
-    draft = make_plan(options, places(options))
+    draft = make_plan(options, find_places(options))
     check_start(options, draft)
     prepared = prepare(options, draft, options.jobs or asked.usable_cores())
     check_same_sides(prepared.left, prepared.fields)

@@ -17,6 +17,11 @@ _DROPPED_PREFIXES = ("JAX_", "XLA_", "PYTHON")
 _READ = (CHECKOUT_VARIABLE, AJAX_VARIABLE, *XLA_FLAGS_VARIABLE.values())
 
 
+def xla_flags(environment: Mapping[str, str] = os.environ) -> dict[Side, str]:
+    """Each side's XLA flags, from the user's environment (protocol section 1)."""
+    return {side: environment.get(name, "") for side, name in XLA_FLAGS_VARIABLE.items()}
+
+
 def child_environment(own: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process: what the user's shell has, cleaned, and ``own`` of it."""
     kept = {

@@ -26,11 +26,6 @@ from tests.made_bench import TICK_S, StandInLab, made
 from tests.test_plan import CACHES, PLACES
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> StandInLab:
-    return StandInLab(PLACES, tmp_path, tiny=False)
-
-
 def silent(line: str) -> None:
     assert line
 
@@ -296,10 +291,14 @@ def test_a_bench_that_is_stopped_takes_its_processes_along(
         command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert "first update after" in next(line for line in process.stdout if "note" not in line)
-        assert stand_ins()
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        try:
+            said = next((line for line in process.stdout if "note" not in line), "")
+            assert "first update after" in said
+            assert stand_ins()
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert (process.returncode, errors) == (status, "error: interrupted\n")
     assert not stand_ins()
     assert not list((tmp_path / DIRECTORY).iterdir())

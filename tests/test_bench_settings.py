@@ -1,7 +1,5 @@
 """Settings of the environment held against the default, on stand-ins whose speed is known."""
 
-from pathlib import Path
-
 import pytest
 
 from ajax_side.bench import Sums
@@ -9,16 +7,6 @@ from launch import settings
 from launch.ratio import median_ratio
 from launch.settings import SETTINGS, Finding, compare_settings, conclusion, same_digest
 from tests.made_bench import StandInLab
-from tests.test_plan import PLACES
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> StandInLab:
-    return StandInLab(PLACES, tmp_path, tiny=False)
-
-
-def silent(line: str) -> None:
-    assert line
 
 
 @pytest.fixture

@@ -23,10 +23,11 @@ from pathlib import Path
 import pytest
 
 from launch import environments
-from launch.environments import LEFTOVER_SECONDS, ensure, ensure_environment
+from launch.environments import LEFTOVER_SECONDS, ensure, ensure_environment, is_built
 from launch.interpreters import find_interpreter
 from launch.packages import ANALYSIS_PYTHONS, ENVIRONMENTS, Environment, PackageList
 from shared.errors import UserError
+from tests.inside import ROOT, out_of_reach
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANTED = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
@@ -290,3 +291,26 @@ def test_analysis_installs_on_every_python(tmp_path: Path, minor: str) -> None:
 def test_ensure_refuses_an_unknown_name() -> None:
     with pytest.raises(UserError, match=r"choose from reference, ajax, analysis, dev"):
         ensure("nonesuch")
+
+
+def test_an_environment_that_could_not_be_built_is_told_from_one_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for constraints in ROOT.glob("constraints-*.txt"):
+        shutil.copy(constraints, tmp_path)
+    try:
+        assert not is_built("analysis", tmp_path)
+    except UserError as error:
+        out_of_reach(str(error))
+
+    def no_uv() -> Path:
+        raise UserError("uv: not found")
+
+    monkeypatch.setattr(environments, "find_uv", no_uv)
+    with pytest.raises(UserError, match="uv: not found"):
+        is_built("analysis", tmp_path)
+    home = environments.locate("analysis", tmp_path).parent.parent
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "python").touch()
+    (home / environments.READY).touch()
+    assert is_built("analysis", tmp_path)

@@ -121,6 +121,13 @@ def test_a_bench_that_cannot_be_read_is_none(
     assert estimate.find_bench(PLACES, 2, tiny=False) == made()
 
 
+@pytest.fixture
+def nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without environments, whatever this one has."""
+    monkeypatch.setattr(dry_run, "is_built", lambda _: False)
+
+
+@pytest.mark.usefixtures("nothing_built")
 def test_a_dry_run_prints_the_estimate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -139,12 +146,11 @@ def test_a_dry_run_prints_the_estimate(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("nothing_built")
 def test_a_dry_run_estimates_what_is_left_and_looks_at_the_room(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: tmp_path / "none")
-    # The start that is made up here recorded nothing of its code.
-    monkeypatch.setattr(dry_run, "check_same_sides", lambda *_: None)
     out = tmp_path / "out"
     words = ["--round", "1", "--dry-run", "--no-compile-cache", "--jobs", "1", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["launch.round", *words])
@@ -172,13 +178,14 @@ def test_a_dry_run_estimates_what_is_left_and_looks_at_the_room(
     assert "estimate:" not in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("nothing_built")
 def test_a_dry_run_of_several_parts_says_what_all_take(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: tmp_path / "none")
     words = ["--round", "4", "--dry-run", "--no-compile-cache", "--jobs", "1"]
     monkeypatch.setattr(sys, "argv", ["launch.round", *words, "--out", str(tmp_path / "out")])
-    main()
+    assert main() == 0
     lines = capsys.readouterr().out.splitlines()
     costs = Published(tiny=False)
     seconds = [
@@ -188,5 +195,7 @@ def test_a_dry_run_of_several_parts_says_what_all_take(
     assert [line.split(" (")[0] for line in parts] == [
         f"estimate: {duration(each)}" for each in seconds
     ]
+    made = "as things are, made first, once: environment reference, environment ajax, environment"
+    assert sum(line.startswith(made) for line in lines) == 2
     assert lines[-1] == f"estimate of all 2 parts: {duration(sum(seconds))}"
     assert not (tmp_path / "out").exists()

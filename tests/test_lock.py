@@ -13,7 +13,7 @@ import pytest
 
 from launch import lock
 from launch.identity import Fate, identify
-from launch.lock import RoundLock, inspect, refusal
+from launch.lock import RoundLock, inspect, refuse
 from shared.errors import UserError
 from tests.inside import ROOT
 
@@ -65,7 +65,8 @@ def test_a_lock_that_is_held_without_a_record_names_no_pid(tmp_path: Path) -> No
     assert found is not None
     assert (found.runs, found.pid) == (True, None)
     words = "another launcher, whose pid is not on record, is running this round; watch it"
-    assert words in refusal(tmp_path, found)
+    with pytest.raises(UserError, match=words):
+        refuse(tmp_path, found)
     with pytest.raises(UserError, match=words) as caught:
         RoundLock(tmp_path).__enter__()
     assert "None" not in str(caught.value)
@@ -117,6 +118,8 @@ def test_a_stale_record_is_taken_over(tmp_path: Path, changes: dict[str, Any], f
 
 def test_another_machines_launcher_is_not_taken_for_dead(tmp_path: Path) -> None:
     plant(tmp_path, boot="other", machine="other")
+    with pytest.raises(UserError, match="another machine"):
+        refuse(tmp_path, inspect(tmp_path))  # as a dry run asks
     with pytest.raises(UserError, match=r"another machine .* delete .*launcher\.json"):
         RoundLock(tmp_path).__enter__()
     (tmp_path / "launcher.json").unlink()

@@ -230,12 +230,28 @@ def test_a_dry_run_creates_nothing(tmp_path: Path, launch: Launch) -> None:
     assert "not possible as things are" in output
 
 
-def test_a_dry_run_says_what_is_made_first(tmp_path: Path, launch: Launch) -> None:
-    absent = tmp_path / "absent"
-    output = end(launch("--dry-run", "--reference-checkout", str(absent)))[1]
-    assert "\n  made first, once: " in output
-    assert "a clone of the reference" in output
-    assert "environment reference" not in output, "it is named, and there"
+def test_a_dry_run_makes_nothing_of_what_is_named(tmp_path: Path, launch: Launch) -> None:
+    absent = str(tmp_path / "absent")
+    for option in ("--reference-checkout", "--reference-python"):
+        code, output = end(launch("--dry-run", option, absent))
+        assert code == 2
+        assert f"\nnot possible as things are: {option} {absent}: " in output
+        assert "made first" not in output
+
+
+def test_a_dry_run_of_one_side_asks_nothing_of_the_other(tmp_path: Path, launch: Launch) -> None:
+    code, output = end(launch(*AJAX_ALONE, "--dry-run", DREAMERV3_REF=str(tmp_path / "absent")))
+    assert code == 0, output
+
+
+def test_a_dry_run_of_a_new_round_looks_at_its_programs(tmp_path: Path, launch: Launch) -> None:
+    bare = tmp_path / "bare"
+    bare.write_text("#!/bin/sh\necho '[\"3.12\", [], []]'\n")
+    bare.chmod(0o755)
+    for words in ((), ("--dry-run",)):
+        code, output = end(launch(*AJAX_ALONE, *words, "--ajax-python", str(bare)))
+        assert code == 2
+        assert f"{bare}: has no jax; name another one with --ajax-python" in output
 
 
 def test_a_dry_run_says_that_a_named_python_is_none(launch: Launch) -> None:
