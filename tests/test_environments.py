@@ -29,7 +29,6 @@ from launch.packages import ANALYSIS_PYTHONS, ENVIRONMENTS, Environment, Package
 from shared.errors import UserError
 from tests.inside import ROOT, out_of_reach
 
-ROOT = Path(__file__).resolve().parent.parent
 PLANTED = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
 DEAD_INDEX = "http://user:secret@127.0.0.1:9/simple"
 BUILD = """
