@@ -27,7 +27,9 @@ def dry_run(asked_for: Sequence[Options]) -> int:
     The exit status is that of a start which something stands in the way of, else 0.
     """
     status, seconds = 0, 0.0
-    for options in asked_for:
+    for number, options in enumerate(asked_for):
+        if number:
+            print()
         found = find_places(options)
         draft = make_plan(options, found)
         limit = options.jobs or asked.usable_cores()

@@ -258,6 +258,14 @@ def test_options_that_measure_nothing_are_refused() -> None:
     )
 
 
+def test_help_names_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        bench.parse(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "observers take at most 1% of training time; " in text
+    assert "starts within 10% of its cold start-up" in text
+
+
 def test_as_many_processes_as_can_be_of_use() -> None:
     assert [bench.most_processes(cores) for cores in (1, 2, 6, 64)] == [1, 2, 6, 6]
 
