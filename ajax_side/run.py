@@ -12,7 +12,7 @@ from ajax_side.identity import Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
 from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
-from shared.files import write_atomic, write_json
+from shared.files import write_atomic, write_exit_code, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
 from shared.protocol import AJAX_RELEASE, LARGEST_SEED, N_ENVS, checkpoints
 from shared.provenance import OUT_ROOT, REPO, package_versions
@@ -38,7 +38,11 @@ def main() -> int:
     print(f"ajax: {source}, arm {options.arm}, seeds {options.seeds}", flush=True)
     import_ajax(source)
     patch = apply_arm(options.arm)
-    return run(options, layout, source, patch, started)
+    status = run(options, layout, source, patch, started)
+    if status == 0:
+        # Its launcher says so too, unless it was killed meanwhile.
+        write_exit_code(layout.done(AJAX_NAME), status)
+    return status
 
 
 def run(

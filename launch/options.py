@@ -258,7 +258,8 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="print the plan and stop; exit status 2 if it could not start as things are",
+        help="print the plan and stop; exit status 2 if it could not start as things are "
+        "(whether index and remote are in reach is not tried)",
     )
 
 

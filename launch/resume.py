@@ -63,7 +63,9 @@ def check_same_sides(left: Plan, fields: Mapping[str, str]) -> None:
         first = next((each for each in launches if side in each.sides), None)
         for key, remedy in side_keys(side).items():
             if first is not None and first.fields.get(key) != fields[key]:
-                raise UserError(f"{path}: {_difference(first, key, fields)}; {remedy}, or {ANEW}")
+                said = key in first.fields
+                way = f"{remedy}, or {ANEW}" if said else f"restore the file, or {ANEW}"
+                raise UserError(f"{path}: {_difference(first, key, fields)}; {way}")
 
 
 def _difference(first: Launch, key: str, fields: Mapping[str, str]) -> str:

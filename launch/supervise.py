@@ -20,7 +20,7 @@ from launch.gate import Gate, OpenGate
 from launch.plan import Job
 from launch.processes import problem, record_process
 from launch.signals import StopSignals
-from shared.files import write_atomic
+from shared.files import write_exit_code
 from shared.layout import RunLayout
 from shared.variables import child_environment
 
@@ -232,7 +232,7 @@ class _Supervisor:
         self, job: Job, code: int, begun: float, what: str | None, stopped: bool = False
     ) -> None:
         try:
-            write_atomic(self._layout.done(job.name), f"{code}\n")
+            write_exit_code(self._layout.done(job.name), code)
         except OSError as error:
             done = self._layout.done(job.name).name
             what = f"{what or 'ended'}; {done} could not be written ({error.strerror})"

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from launch.describe import at_a_time, describe_cache, describe_round, processes, shown
 from launch.plan import Plan
-from launch.resume import leftovers
+from launch.resume import find_orphans, leftovers
 from shared.layout import RunLayout
 
 
@@ -50,6 +50,9 @@ def announce_detached(plan: Plan, pid: int, *, first: bool) -> None:
 def foreseen(plan: Plan, left: Plan) -> Iterator[str]:
     """How a start of ``plan``, of which ``left`` remains, would go on; no line for a new one."""
     run = RunLayout(plan.out)
+    for orphan in find_orphans(left):
+        pid = orphan.identity.pid
+        yield f"{orphan.job.name}: pid {pid} runs on without its launcher, is stopped"
     for job in plan.jobs:
         if job not in left.jobs:
             yield f"{job.name}: has finished, is not run again"

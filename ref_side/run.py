@@ -13,7 +13,7 @@ from ref_side.imports import import_reference
 from ref_side.interrupt import end_at_once
 from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError, run_command
-from shared.files import write_atomic, write_json
+from shared.files import write_atomic, write_exit_code, write_json
 from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
 from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
 from shared.protocol import LARGEST_SEED, N_ENVS, REFERENCE_REMOTE
@@ -51,6 +51,8 @@ def main() -> int:
     run(settings, checkout)
     # What was imported late must have been the pinned code too.
     verify_checkout(checkout.root, checkout.commit)
+    # Its launcher says so too, unless it was killed meanwhile.
+    write_exit_code(RunLayout(options.out.resolve()).done(directory.name), 0)
     return 0
 
 

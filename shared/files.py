@@ -103,6 +103,11 @@ def read_text(path: Path) -> str:
         ) from None
 
 
+def write_exit_code(path: Path, code: int) -> None:
+    """Write the file of a process that holds its exit code."""
+    write_atomic(path, f"{code}\n")
+
+
 def read_exit_code(path: Path) -> int | None:
     """The exit code that the file of a process holds; ``None`` where there is no file."""
     if not path.exists():

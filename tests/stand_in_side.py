@@ -4,9 +4,9 @@
 or ``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
 STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it is ended), forgets
 its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with
-progress and evaluations on the way), may write no more than 4 KiB a file (limit), or finds the disk
-full (full). STAND_IN_JAX is the jax that it claims to have,
-STAND_IN_MORE are further packages.
+progress and evaluations on the way), ends late (late=SECONDS after its last file), may write no
+more than 4 KiB a file (limit), or finds the disk full (full).
+STAND_IN_JAX is the jax that it claims to have, STAND_IN_MORE are further packages.
 """
 
 import json
@@ -49,7 +49,7 @@ def main() -> None:
     elif action in ("limit", "full"):
         record_without_end(out / name, full=action == "full")
     else:
-        act(action, out / name, files)
+        act(action, argument, out / name, files)
 
 
 def train(files: list[Path], rows: int, seconds: float) -> None:
@@ -86,7 +86,7 @@ def record_without_end(directory: Path, *, full: bool) -> None:
             writer.write({"rows": row, "filler": "." * 100})
 
 
-def act(action: str, directory: Path, files: list[Path]) -> None:
+def act(action: str, argument: str, directory: Path, files: list[Path]) -> None:
     for file in files[:-1]:
         file.parent.mkdir(parents=True, exist_ok=True)
         row = {"seed": 0, "rows": 400, "updates": 0, "mean": 9.5, "wall_s": 1.0}
@@ -102,6 +102,12 @@ def act(action: str, directory: Path, files: list[Path]) -> None:
         sys.exit(3)
     if action != "forget":
         files[-1].write_text("")
+    if action == "late":
+        (directory / "pid").write_text(str(os.getpid()))
+        time.sleep(float(argument))
+    from shared.files import write_exit_code  # as the sides do
+
+    write_exit_code(directory.with_name(f"{directory.name}.DONE"), 0)
 
 
 main()

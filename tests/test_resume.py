@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,31 @@ def test_a_dry_run_says_what_would_be_run(tmp_path: Path, launch: Launch) -> Non
     assert end(launch(*AJAX_ALONE))[0] == 0
     _, output = end(launch(*AJAX_ALONE, "--dry-run"))
     assert output.splitlines()[-1] == "as things are, ajax: has finished, is not run again"
+
+
+@pytest.mark.usefixtures("reference")
+def test_what_finishes_after_its_launcher_was_killed_has_finished(
+    tmp_path: Path, launch: Launch
+) -> None:
+    out = tmp_path / "out"
+    process = launch("--no-compare", "--jobs", "2", actions="ref_s0:late=2,ref_s1:wait")
+    for name in ("ref_s0", "ref_s1"):
+        wait_for(out / name / "pid", process)
+    process.kill()
+    process.communicate()
+    pid = pid_of(out, "ref_s1")
+    deadline = time.monotonic() + 30
+    while not (out / "ref_s0.DONE").exists():
+        assert time.monotonic() < deadline, "it did not say that it has finished"
+        time.sleep(0.05)
+    code, output = end(launch("--no-compare", "--dry-run"))
+    assert code == 0, output
+    assert "as things are, ref_s0: has finished, is not run again" in output
+    assert f"as things are, ref_s1: pid {pid} runs on without its launcher, is stopped" in output
+    code, output = end(launch("--no-compare"))
+    assert code == 0, output
+    assert "finished already, not run again: ref_s0" in output
+    assert not (out / "aside" / "ref_s0.1").exists()
 
 
 def test_a_dry_run_names_the_difference_that_a_start_refuses(
