@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.documents import Documents, of_study
 from analysis.pairs import PAIRS, study_pairs
 from analysis.report import check_lines, report
-from analysis.requests import pairs_request, part_requests, request_of
+from analysis.requests import pairs_request, part_requests, request_of, require_own_tables
 from analysis.series import awaited, series_of, waiting_line
 from analysis.study import Source, Study, study
 from analysis.together import READINGS, Reading, line_of
@@ -169,6 +169,8 @@ def compare_sources(options: argparse.Namespace) -> int:
     if series_of(request.round_name):
         _refuse_rule(options, request.round_name)
     directory = output_directory(options)
+    if not options.out:
+        require_own_tables(directory, request.round_name)
     result = study(request)
     missing = awaited(each.directory for each in request.sources.values() if each.directory)
     if missing:

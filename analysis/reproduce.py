@@ -17,9 +17,15 @@ from analysis.together import READING_JSON, READINGS
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.files import read_json_object
+from shared.protocol import PAIRINGS, ROUNDS, SERIES
 from shared.provenance import REPO
 
 RESULTS = REPO / "results"
+#: Directories with tables of their own in a tree of results.
+PUBLISHED_LAYOUT = (
+    *(each.directory for each in PAIRINGS.values()),
+    *(ROUNDS[name].directory for parts in SERIES.values() for name in parts),
+)
 
 DESCRIPTION = """\
 Recompute every statistic of the three published rounds from the recorded figures in results/, and
@@ -187,7 +193,10 @@ def _foreign(options: argparse.Namespace) -> int:
     _, outcomes, lacking = recompute_tree(root, own=False)
     if not outcomes:
         if lacking:
-            raise UserError(f"{lacking[0]}; add what is missing, or make it with 'nox -s compare'")
+            more = f", and {len(lacking) - 1} more" if lacking[1:] else ""
+            raise UserError(
+                f"{root}: nothing of it can be recomputed ({lacking[0]}{more}); add what it needs"
+            )
         raise UserError(
             f"{root}: holds no summary.json or analysis3.json with the raw files of its runs; "
             "name a tree in the published layout (round1/, round2/, round3/)"
@@ -202,6 +211,9 @@ def _foreign(options: argparse.Namespace) -> int:
         for each in outcomes
     ]
     print("\n".join(text_table(["directory", "documents compared", "numbers equal"], cells)))
+    absent = [name for name in PUBLISHED_LAYOUT if not (root / name).is_dir()]
+    if absent:
+        print(f"not in this tree: {', '.join(absent)}")
     for line in lacking:
         print(f"not recomputed: {line}")
     for outcome in outcomes:

@@ -12,6 +12,9 @@ from shared.launch_info import Launch
 from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
 from shared.provenance import git_state
 
+#: What to do about a part in another one's place.
+PART_PLACE = "each part lies under its own name"
+
 
 def request_of(options: argparse.Namespace) -> Request:
     """The request that the options describe. Raises :class:`UserError`."""
@@ -32,7 +35,7 @@ def request_of(options: argparse.Namespace) -> Request:
     launched = round_launch(Path(root)) if root is not None else None
     name = options.round or (launched and launched.fields["round"]) or "1"
     if whole:
-        _require_round(launched, str(root), name, "")
+        require_round(launched, str(root), name, "")
     # Two roots without --round are a cross pair of the user's own: any arms may meet.
     same_round = options.round is not None or whole
     sources = {side: Source.parse(value, name) for side, value in given.items() if value}
@@ -49,7 +52,7 @@ def pairs_request(options: argparse.Namespace) -> tuple[Request, dict[int, Sourc
         _refuse_published(sources.values(), "--smoke" if options.smoke else options.root)
     for number, (option, root) in given.items():
         remedy = f"{option} takes the directory of round {number}"
-        _require_round(launched[number], root, str(number), remedy)
+        require_round(launched[number], root, str(number), remedy)
     return Request("2", {}, smoke, _seeds(options), _expected(options)), sources
 
 
@@ -62,8 +65,7 @@ def part_requests(
     """
     launched = {name: round_launch(path) for name, path in directories.items()}
     for name, path in directories.items():
-        remedy = "each part lies under its own name"
-        _require_round(launched[name], str(path), name, remedy)
+        require_round(launched[name], str(path), name, PART_PLACE)
     return {
         name: _request(
             options,
@@ -76,7 +78,15 @@ def part_requests(
     }
 
 
-def _require_round(launched: Launch | None, root: str, asked: str, remedy: str) -> None:
+def require_own_tables(directory: Path, asked: str) -> None:
+    """Raise :class:`UserError` where ``directory`` is a run of another round than ``asked``."""
+    launched = round_launch(directory)
+    there = asked if launched is None else launched.fields["round"]
+    remedy = f"its tables would be replaced: give --out DIR, or --round {there}"
+    require_round(launched, str(directory), asked, remedy)
+
+
+def require_round(launched: Launch | None, root: str, asked: str, remedy: str) -> None:
     """Raise :class:`UserError` where ``root`` says that it holds another round than ``asked``.
 
     ``remedy`` says what to do; if empty, to compare it as what it is.

@@ -6,6 +6,7 @@ from pathlib import Path
 from analysis.checks import ExpectedAjax
 from analysis.load import round_launch
 from analysis.outputs import file_names
+from analysis.requests import PART_PLACE, require_round
 from analysis.series import awaited, waiting_line
 from analysis.study import Request, Source, Study, study
 from shared.files import read_json_object
@@ -39,8 +40,8 @@ def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
         found = {side: source for side, source in sources.items() if source is not None}
         if len(found) < len(SIDES):
             absent = sorted({pairing.rounds[side] for side in SIDES if side not in found})
-            names = ", ".join(str(root / f"round{number}") for number in absent)
-            lacking.append(f"{directory}: {names} holds no raw records (ref_s<S>/, ajax/s<S>/)")
+            names = " and ".join(f"round{number}/" for number in absent)
+            lacking.append(f"{directory}: needs the raw records (ref_s<S>/, ajax/s<S>/) of {names}")
             continue
         request = Request(
             str(pairing.round_number),
@@ -63,6 +64,7 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
         summary = directory / file_names(chosen.number)[1]
         if not _holds_run(directory):
             continue
+        require_round(round_launch(directory), str(directory), chosen.name, PART_PLACE)
         # What has tables has been computed before; what has none waits for its series.
         missing = [] if summary.exists() else awaited([directory])
         if missing:
@@ -82,7 +84,7 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
 
 
 def _without(table: Path) -> str:
-    return f"{table.parent}: holds no {table.name} that could be held against its raw files"
+    return f"{table.parent}: holds no {table.name} that could be held against its raw records"
 
 
 def _holds_run(directory: Path) -> bool:

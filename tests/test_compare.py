@@ -529,6 +529,19 @@ def test_one_directory_given_for_both_sides_is_a_run_too(smoke: Path, command: C
     assert tree(smoke) == before
 
 
+def test_tables_of_another_round_are_written_elsewhere_only(
+    tmp_path: Path, command: Command
+) -> None:
+    run = write_run(tmp_path / "run", replace(SMOKE, round=3, reference_arm="exact-seeded"))
+    assert command(compare.main, "--smoke", "--root", run).status == 0
+    before = tree(run)
+    sides = ("--ref-root", "published:1", "--ajax-root", run)
+    done = command(compare.main, "--round", 1, *sides)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"{run}: holds round 3, not round 1; its tables would be replaced" in done.err
+    assert tree(run) == before
+
+
 def test_against_goes_with_no_side_from_elsewhere(rounds: Path, command: Command) -> None:
     words = ("--root", rounds / "round2", "--against", rounds / "round1", "--ref-root", "nowhere")
     done = command(compare.main, "--round", 2, *words)

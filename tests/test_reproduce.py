@@ -359,7 +359,7 @@ def without_raw_files(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (without_raw_files, "holds no raw records"),
+        (without_raw_files, "round1: needs the raw records (ref_s<S>/, ajax/s<S>/) of round1/"),
         (lambda root: [shutil.rmtree(root / n) for n in ("round1", "round2", "round3")],
          "holds no summary.json or analysis3.json"),
         (lambda root: (root / "round1" / "summary.json").write_text("[]"), "a JSON object"),
@@ -427,7 +427,8 @@ def test_a_round_without_raw_files_does_not_stop_the_others(theirs: Path, comman
     done = command(reproduce.main, "--results", theirs)
     assert done.status == 0
     assert "not recomputed: " in done.out
-    assert "holds no raw records" in done.out
+    assert "round3: needs the raw records (ref_s<S>/, ajax/s<S>/) of round3/" in done.out
+    assert "not in this tree: round4/literal, round4/exact\n" in done.out
     assert "round1 " in done.out
 
 

@@ -264,3 +264,16 @@ def test_a_part_without_its_table_is_named(tmp_path: Path, command: Command) -> 
     done = command(reproduce.main, "--results", theirs)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert "literal: holds no summary.json" in done.err
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_parts_in_each_others_place_are_one_line(tmp_path: Path, command: Command) -> None:
+    theirs = tmp_path / "theirs"
+    root = write_round4(theirs / "round4")
+    assert command(compare.main, "--round", "4", "--root", root).status == 0
+    (root / "literal").rename(root / "other")
+    (root / "exact").rename(root / "literal")
+    (root / "other").rename(root / "exact")
+    done = command(reproduce.main, "--results", theirs)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"{root / 'literal'}: holds round 4-exact, not round 4-literal" in done.err
