@@ -218,8 +218,7 @@ def check(options: argparse.Namespace) -> None:
     for name in options.parts:
         if name not in PARTS:
             raise UserError(f"no part is called {name!r}; choose from {', '.join(PARTS)}")
-    if options.change and matched.PART not in (options.parts or PARTS):
-        raise UserError("--change is for the part matched; name it too, or leave the option out")
+    check_belong(options)
     encoder.check_seeds(options.seeds, tiny=options.tiny)
     matched.check(_matched(options))
     if options.out.exists() and not options.out.is_dir():
@@ -232,6 +231,19 @@ def check(options: argparse.Namespace) -> None:
         places[options.batches.parent] = "--batches"
     for place, option in places.items():
         check_writable(place, option)
+
+
+def check_belong(options: argparse.Namespace) -> None:
+    """Raise ``UserError`` for an option that none of the parts named looks at."""
+    default, chosen = parse([]), options.parts or list(PARTS)
+    for option in dict.fromkeys(each for part in PARTS.values() for each in part.asked):
+        takers = [name for name, part in PARTS.items() if option in part.asked]
+        given = getattr(options, option) != getattr(default, option)
+        if given and not {*takers} & {*chosen}:
+            flag = f"--{option.replace('_', '-')}"
+            raise UserError(
+                f"{flag} is for {' and '.join(takers)}; name that part too, or leave the option out"
+            )
 
 
 def check_writable(directory: Path, option: str) -> None:

@@ -244,7 +244,13 @@ def test_help_lists_every_part(command: Command) -> None:
         (["--out", __file__], "is no directory"),
         (["--out", f"{__file__}/x"], "cannot be written (Not a directory); name another"),
         (["--batches", f"{__file__}/x.npz"], f"--batches: {__file__} cannot be written"),
-        (["encoder", "--change", "ajax.lam=0.9"], "--change is for the part matched; name it too"),
+        (["encoder", "--change", "ajax.lam=0.9"], "--change is for matched; name that part too"),
+        (["encoder", "--updates", "5"], "--updates is for matched; name that part too"),
+        (["matched", "--seeds", "40"], "--seeds is for encoder; name that part too"),
+        (
+            ["encoder", "--recorded-seed", "1"],
+            "--recorded-seed is for expectation and matched; name that part too",
+        ),
     ],
 )
 def test_input_that_cannot_work_is_refused_at_once(
