@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,14 +57,16 @@ def exit_status(state: RoundState) -> int:
 
 
 def watch(root: Path) -> list[RoundState]:
-    """Show the state again and again until no launcher works on the round; the last state."""
+    """Show the state until no launcher works on the round, or Ctrl-C; the last state."""
     screen = Screen(sys.stdout, notes=True)
-    while True:
-        states = read_rounds(root)
+    states = read_rounds(root)
+    with suppress(KeyboardInterrupt):  # who leaves off watching stops nothing
         screen.draw(*states)
-        if not any(state.running or goes_on(state, root) for state in states):
-            return states
-        time.sleep(DRAW_EVERY_S)
+        while any(state.running or goes_on(state, root) for state in states):
+            time.sleep(DRAW_EVERY_S)
+            states = read_rounds(root)
+            screen.draw(*states)
+    return states
 
 
 def goes_on(part: RoundState, root: Path) -> bool:
@@ -148,7 +151,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the round's directory; of a round of several parts that of all, or of one",
     )
     parser.add_argument(
-        "--watch", action="store_true", help="show it again every second until it has ended"
+        "--watch",
+        action="store_true",
+        help="show it again every second until it has ended, or Ctrl-C, which stops nothing else",
     )
     return parser
 
