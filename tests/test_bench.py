@@ -281,7 +281,7 @@ from shared.errors import run_command
 from tests import made_bench, test_plan
 
 bench.Lab, bench.REPO = made_bench.StandInLab, Path(sys.argv.pop(1))
-bench.prepare = lambda options: test_plan.PLACES
+bench.prepare_sides = lambda options: test_plan.PLACES
 run_command(bench.main)
 """
 
