@@ -81,7 +81,7 @@ def diagnose(session: nox.Session) -> None:
 
 @nox.session(tags=["sides"])
 def smoke(session: nox.Session) -> None:
-    """Run both sides at tiny widths, compare and check them: -- --round N (about 10 minutes)."""
+    """Run both sides at tiny widths, compare and check them: -- --round N (about 6 minutes)."""
     default = (
         [] if any(each.startswith("--round") for each in session.posargs) else ["--round", "1"]
     )
@@ -120,7 +120,7 @@ def status(session: nox.Session) -> None:
 
 @nox.session(tags=["rounds"])
 def bench(session: nox.Session) -> None:
-    """Measure this machine and say how long every round takes on it (about 20 minutes)."""
+    """Measure this machine and say how long every round takes on it (11 minutes)."""
     run_here(session, "launch.bench")
 
 

@@ -104,7 +104,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         f"depend on them): observers take at most {OBSERVER_SHARE:.0%} of training time; observed "
         f"to bare, the ratio's interval holds 1 or lies below {OBSERVER_RATIO}; a warm reference "
         f"process starts within {WARM_START:.0%} of its cold start-up. Writes {DIRECTORY}/, which "
-        "--dry-run reads. About 20 minutes on two cores.",
+        "--dry-run reads. About 11 minutes on two cores.",
     )
     parser.add_argument(
         "--ticks", type=int, metavar="N", help=f"ticks of 8 updates per figure ({TICKS})"
