@@ -11,13 +11,13 @@ from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan
 from launch.preflight import check_room
-from launch.prepare import check_start, find_places, make_plan, start_fields
+from launch.prepare import check_start, environments, find_places, make_plan, start_fields
 from launch.progress import duration
 from launch.resume import check_same_sides, remaining
 from launch.tell import foreseen
 from shared.checkout import verify_checkout
 from shared.errors import EXIT_BAD_INPUT, UserError
-from shared.obtain import check_named, named_checkout
+from shared.obtain import check_named
 from shared.protocol import REFERENCE_COMMIT
 
 
@@ -42,12 +42,15 @@ def dry_run(asked_for: Sequence[Options]) -> int:
             print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
             seconds += expected_s(left, limit, bench)
         try:
-            made = to_be_made(options, left, found)
-            check(options, draft, left, found, limit, made)
+            unbuilt = [name for name in environments(options, left) if not is_built(name)]
+            check(options, draft, left, found, limit, unbuilt)
         except UserError as error:
             print(f"\nnot possible as things are: {error}")
             status = EXIT_BAD_INPUT
         else:
+            made = [f"environment {name}" for name in unbuilt]
+            if "reference" in left.sides and not found.checkout.exists():
+                made.append("a clone of the reference")
             first = [f"made first, once: {', '.join(made)}"] if made else []
             for line in (*first, *foreseen(draft, left)):
                 print(f"as things are, {line}")
@@ -56,28 +59,13 @@ def dry_run(asked_for: Sequence[Options]) -> int:
     return status
 
 
-def to_be_made(options: Options, left: Plan, found: Places) -> list[str]:
-    """What a start builds and clones first, in words; what the user names is never made.
-
-    Raises ``UserError`` where an environment could not be built for want of an interpreter or uv.
-    """
-    named = {"reference": options.reference_python, "ajax": options.ajax_python}
-    needed = [name for name in left.sides if named[name] is None]
-    names = [*needed, *(["analysis"] if left.comparisons else [])]
-    made = [_environment(name) for name in names if not is_built(name)]
-    given = named_checkout(options.reference_checkout)
-    if "reference" in left.sides and given is None and not found.checkout.exists():
-        made.append("a clone of the reference")
-    return made
-
-
 def check(
-    options: Options, draft: Plan, left: Plan, found: Places, limit: int, made: Sequence[str]
+    options: Options, draft: Plan, left: Plan, found: Places, limit: int, unbuilt: Sequence[str]
 ) -> None:
     """Raise ``UserError`` where a start would, as far as that shows before anything is made.
 
-    A side whose environment is among what is to be ``made`` cannot be compared with what an
-    earlier start of it recorded.
+    A side whose environment is ``unbuilt`` cannot be compared with what an earlier start of it
+    recorded.
     """
     check_start(options, draft)
     check_room(found.out, len(left.jobs), found.code)
@@ -85,10 +73,6 @@ def check(
         check_named(options.reference_checkout)
         if found.checkout.exists():
             verify_checkout(found.checkout, REFERENCE_COMMIT)
-    there = tuple(side for side in left.sides if _environment(side) not in made)
+    there = tuple(side for side in left.sides if side not in unbuilt)
     known = replace(left, sides=there)
     check_same_sides(known, start_fields(options, found, known, limit))
-
-
-def _environment(name: str) -> str:
-    return f"environment {name}"

@@ -93,15 +93,20 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
     check_room(found.out, len(left.jobs), found.code)
     if "reference" in left.sides:
         obtain_checkout(options.reference_checkout, options.reference_remote)
-    for name in (*left.sides, *(["analysis"] if draft.comparisons else [])):
-        if getattr(options, f"{name}_python", None) is None:
-            ensure(name)
+    for name in environments(options, left):
+        ensure(name)
     # As before, but for an environment that could not be located then; an earlier part of a series
     # may have looked at it hours ago.
     found = find_places(options)
     inspect_python.cache_clear()
     plan = make_plan(options, found)
     return Prepared(plan, remaining(plan), limit, start_fields(options, found, left, limit))
+
+
+def environments(options: Options, left: Plan) -> list[str]:
+    """The project's environments that a start of ``left`` needs; for a Python given, none."""
+    needed = (*left.sides, *(["analysis"] if left.comparisons else []))
+    return [name for name in needed if getattr(options, f"{name}_python", None) is None]
 
 
 def start_fields(options: Options, found: Places, left: Plan, limit: int) -> dict[str, str]:
