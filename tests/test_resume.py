@@ -25,6 +25,16 @@ def contents(out: Path) -> dict[str, bytes]:
     }
 
 
+def kill_launcher(process: "subprocess.Popen[str]", out: Path, *names: str) -> list[int]:
+    """Kill the launcher once the processes ``names`` are at work; their pids."""
+    for name in names:
+        wait_for(out / name / "pid", process)
+    pids = [pid_of(out, name) for name in names]
+    process.kill()
+    process.communicate()
+    return pids
+
+
 @pytest.mark.usefixtures("reference")
 def test_only_what_did_not_finish_runs_again(tmp_path: Path, launch: Launch) -> None:
     out = tmp_path / "out"
@@ -107,11 +117,7 @@ def test_what_finishes_after_its_launcher_was_killed_has_finished(
 ) -> None:
     out = tmp_path / "out"
     process = launch("--no-compare", "--jobs", "2", actions="ref_s0:late=2,ref_s1:wait")
-    for name in ("ref_s0", "ref_s1"):
-        wait_for(out / name / "pid", process)
-    process.kill()
-    process.communicate()
-    pid = pid_of(out, "ref_s1")
+    _, pid = kill_launcher(process, out, "ref_s0", "ref_s1")
     deadline = time.monotonic() + 30
     while not (out / "ref_s0.DONE").exists():
         assert time.monotonic() < deadline, "it did not say that it has finished"
@@ -252,11 +258,7 @@ def test_a_killed_launchers_processes_do_not_run_on_beside_new_ones(
 ) -> None:
     out = tmp_path / "out"
     process = launch("--no-compare", "--jobs", "2", actions="ref_s1:wait,ajax:wait")
-    for name in ("ref_s1", "ajax"):
-        wait_for(out / name / "pid", process)
-    orphans = [pid_of(out, name) for name in ("ref_s1", "ajax")]
-    process.kill()
-    process.communicate()
+    orphans = kill_launcher(process, out, "ref_s1", "ajax")
     os.kill(orphans[0], 0)  # it runs on
     code, output = end(launch("--no-compare"))
     assert code == 0, output
