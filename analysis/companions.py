@@ -4,7 +4,7 @@ The unit is the seed. Differences are reference minus Ajax, in the statistic's o
 sample has shape ``[seeds]``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from analysis.statistics import Floats
 from shared.protocol import SIGNIFICANCE
@@ -32,6 +32,8 @@ POWER = 0.80
 class Permutation:
     """Two-sided permutation test of the difference of means over all regroupings of the seeds.
 
+    It tests equal distributions: sides of equal means and different spread can give a small p too.
+
     ``smallest_p`` is the least p that samples of these sizes can give. ``rule_fails`` is the share
     of regroupings in which LEARNS fails: how often the rule would fail if the side were a label
     without meaning.
@@ -46,7 +48,11 @@ class Permutation:
 
 @dataclass(frozen=True)
 class Companion:
-    """Exact test, effect size and sensitivity of one comparison of two samples of seeds."""
+    """Exact test, effect size and sensitivity of one comparison of two samples of seeds.
+
+    Welch's interval assumes normal seeds. Hedges' g divides by one spread pooled from both sides,
+    and so assumes that they share it.
+    """
 
     n_reference: int
     n_ajax: int
@@ -54,9 +60,14 @@ class Companion:
     interval: tuple[float, float] | None
     hedges_g: float | None
     hedges_interval: tuple[float, float] | None
+    #: Chance that a seed of Ajax is higher than one of the reference, a tie counted as half.
+    ajax_higher: float
+    ajax_higher_interval: tuple[float, float]
     permutation: Permutation
     #: Smallest true difference that Welch's test finds at 5 % with 80 % power, at this spread.
     detectable: float | None
+    #: The same at the bounds of the spread's own interval: few seeds hardly know their spread.
+    detectable_interval: tuple[float, float] | None
 
 
 def companion(reference: Floats, ajax: Floats) -> Companion:
@@ -64,6 +75,8 @@ def companion(reference: Floats, ajax: Floats) -> Companion:
     n, m = len(reference), len(ajax)
     spread = min(n, m) >= 2 and bool(np.ptp(reference) or np.ptp(ajax))
     g = _hedges_g(reference, ajax) if spread else None
+    detectable, range_of_it = _detectable(reference, ajax) if spread else (None, None)
+    higher, higher_interval = ajax_higher(reference, ajax)
     return Companion(
         n_reference=n,
         n_ajax=m,
@@ -71,8 +84,11 @@ def companion(reference: Floats, ajax: Floats) -> Companion:
         interval=_welch_interval(reference, ajax) if spread else None,
         hedges_g=g,
         hedges_interval=_hedges_interval(g, n, m) if g is not None else None,
+        ajax_higher=higher,
+        ajax_higher_interval=higher_interval,
         permutation=permutation(reference, ajax),
-        detectable=_detectable(reference, ajax) if spread else None,
+        detectable=detectable,
+        detectable_interval=range_of_it,
     )
 
 
@@ -179,23 +195,82 @@ def _normal_nodes() -> tuple[Floats, Floats]:
     return nodes, weights / weights.sum()
 
 
-def _detectable(reference: Floats, ajax: Floats) -> float:
-    """Smallest difference found with 80 % power: normal samples with the observed variances."""
-    parts = [float(np.var(sample, ddof=1)) / len(sample) for sample in (reference, ajax)]
-    error = sqrt(sum(parts))
-    df = sum(parts) ** 2 / sum(
-        part**2 / (len(sample) - 1) for part, sample in zip(parts, (reference, ajax), strict=True)
+def ajax_higher(reference: Floats, ajax: Floats) -> tuple[float, tuple[float, float]]:
+    """P(Ajax > reference) of two ``[seeds]`` with its 95 % interval (Newcombe 2006, method 5).
+
+    The score interval inverts the variance that Hanley & McNeil (1982) give for exponential
+    samples, so that it has a width where the sides are apart too. With three seeds a side it holds
+    the truth in 90 to 97 of 100 comparisons of normal sides, with five in 94 to 96.
+    """
+    gaps = ajax[:, None] - reference[None, :]
+    share = float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    more = (len(reference) + len(ajax)) / 2 - 1
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+
+    def outside(chance: float) -> float:
+        pairs = 1 + more * ((1 - chance) / (2 - chance) + chance / (1 + chance))
+        return (share - chance) ** 2 / (chance * (1 - chance)) - z**2 * pairs / gaps.size
+
+    # At 0 and 1 themselves there is no variance, and nothing to divide by.
+    least, most = 1e-9, 1 - 1e-9
+    low = float(optimize.brentq(outside, least, min(share, most), xtol=1e-15)) if share > 0 else 0.0
+    high = (
+        float(optimize.brentq(outside, max(share, least), most, xtol=1e-15)) if share < 1 else 1.0
     )
-    critical = float(stats.t.ppf(1 - SIGNIFICANCE / 2, df))
+    return share, (low, high)
 
-    def shortfall(centre: float) -> float:
-        # Above the critical value is below its negative for the mirrored distribution.
-        return _below(-critical, df, -centre) + _below(-critical, df, centre) - POWER
 
-    upper = critical + 2.0
+def _detectable(reference: Floats, ajax: Floats) -> tuple[float, tuple[float, float]]:
+    """Smallest difference found with 80 % power: normal samples with the observed variances.
+
+    The power of Welch's test itself: its variances, and with them its degrees of freedom, are
+    estimated anew in every study, and the mean is taken over both estimates. The bounds put the
+    ends of the spread's own 95 % interval in place of the spread.
+    """
+    parts, estimated = [], []
+    for axis, sample in enumerate((reference, ajax)):
+        parts.append(float(np.var(sample, ddof=1)) / len(sample))
+        spread = stats.chi2.ppf(_MIDPOINTS, len(sample) - 1) / (len(sample) - 1)
+        estimated.append(np.expand_dims(parts[-1] * spread, 1 - axis))
+    error, total = sqrt(sum(parts)), estimated[0] + estimated[1]
+    df = _welch_df(estimated, (len(reference), len(ajax)))
+    critical = stats.t.ppf(1 - SIGNIFICANCE / 2, df) * np.sqrt(total) / error
+
+    def shortfall(distance: float) -> float:
+        found = special.ndtr(distance - critical) + special.ndtr(-distance - critical)
+        return float(np.mean(found)) - POWER
+
+    upper = 4.0
     while shortfall(upper) < 0:
         upper *= 2
-    return float(optimize.brentq(shortfall, 0.0, upper)) * error
+    found = float(optimize.brentq(shortfall, 0.0, upper, xtol=1e-14)) * error
+    own = float(_welch_df([np.array(part) for part in parts], (len(reference), len(ajax))))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (found * sqrt(own / stats.chi2.ppf(q, own)) for q in (1 - tail, tail))
+    return found, (low, high)
+
+
+#: Where the distribution of an estimated variance is looked at.
+_MIDPOINTS = (np.arange(128) + 0.5) / 128
+
+
+def _welch_df(parts: Sequence[Floats], sizes: tuple[int, int]) -> Floats:
+    """Welch's degrees of freedom of two variances of means."""
+    terms = [part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True)]
+    return np.asarray((parts[0] + parts[1]) ** 2 / (terms[0] + terms[1]))
+
+
+def overlap_by_chance(
+    difference: float, spreads: tuple[float, float], seeds: tuple[int, int]
+) -> float:
+    """Chance that the seed ranges of two normal sides overlap though their means differ.
+
+    ``spreads`` are standard deviations and ``seeds`` counts of the side that is higher by
+    ``difference`` and of the other. That the ranges part the wrong way round is not counted.
+    """
+    chances = (np.arange(4_000) + 0.5) / 4_000
+    highest = stats.norm.ppf(chances ** (1 / seeds[1])) * spreads[1]
+    return 1 - float(np.mean(special.ndtr((difference - highest) / spreads[0]) ** seeds[0]))
 
 
 def disjoint_by_chance(n: int, m: int) -> float:

@@ -10,7 +10,7 @@ from analysis.formats import markdown_table, number, yes
 from analysis.readings import Round2Reading, read_round2
 from analysis.study import Request, Source, Study, study
 from shared.files import dump_json
-from shared.protocol import PAIRINGS, READING2
+from shared.protocol import CAP_RETURN, PAIRINGS, READING2, SIDE_LABEL, Side
 
 #: The cross pairs of round 2.
 PAIRS = READING2[1:]
@@ -41,8 +41,9 @@ def reading_documents(comparisons: dict[str, Comparison]) -> tuple[dict[str, str
     reading = read_round2(comparisons["round1"], pairs)
     figures = {"entropy_windows": entropy_data({c.title: c for c in comparisons.values()})}
     figures = {name: data for name, data in figures.items() if data}
+    capped = _capped(comparisons)
     texts = {
-        "reading.md": _render(reading),
+        "reading.md": "\n".join([*_render(reading), *capped, ""]),
         "reading.json": dump_json(_json(reading)),
     }
     return texts, figures
@@ -57,7 +58,7 @@ def _json(reading: Round2Reading | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _render(reading: Round2Reading | None) -> str:
+def _render(reading: Round2Reading | None) -> list[str]:
     lines = [
         "# Reading of round 2",
         "",
@@ -67,7 +68,7 @@ def _render(reading: Round2Reading | None) -> str:
         "",
     ]
     if reading is None:
-        return "\n".join([*lines, "Out of reach: a pair lacks S1 or entropy windows.", ""])
+        return [*lines, "Out of reach: a pair lacks S1 or entropy windows."]
     entries = {"round 1": reading.round1} | {name: p.gap for name, p in reading.pairs.items()}
     rows = [
         [
@@ -81,4 +82,48 @@ def _render(reading: Round2Reading | None) -> str:
     ]
     head = ["", "reference mean - A", "lowest reference seed - A", "WITHIN_RANGE", "overlapping"]
     table = markdown_table(head, rows)
-    return "\n".join([*lines, *table, "", f"Reading: {reading.text}.", ""])
+    return [*lines, *table, "", f"Reading: {reading.text}."]
+
+
+#: The comparison in which each arm of rounds 1 and 2 stands once.
+_ARMS: tuple[tuple[str, Side], ...] = (
+    ("round1", "reference"),
+    ("pairE", "reference"),
+    ("round1", "ajax"),
+    ("pairR", "ajax"),
+)
+
+
+def _capped(comparisons: dict[str, Comparison]) -> list[str]:
+    """Evaluations of every seed at S1's checkpoints: what made round 3 ask about the last one."""
+    s1 = comparisons["round1"].s1
+    if s1 is None:
+        return []
+    rows, counts = [], []
+    for name, side in _ARMS:
+        data = comparisons[name].sides[side]
+        if not data.seeds or not set(s1.rows) <= set(data.grid):
+            return []
+        means = data.means()[:, [data.grid.index(at) for at in s1.rows]]
+        label = f"{SIDE_LABEL[side]}, {data.arm or 'arm unknown'}"
+        at_rows = (" ".join(map(number, map(float, column))) for column in means.T)
+        reached = [
+            f"seed {seed} ({number(float(last))})"
+            for seed, last in zip(data.seed_numbers, means[:, -1], strict=True)
+            if last >= CAP_RETURN
+        ]
+        rows.append([label, *at_rows])
+        counts.append(f"- {label}: {len(reached)} of {len(data.seeds)}"
+                      f"{': ' if reached else ''}{', '.join(reached)}")  # fmt: skip
+    return [
+        "",
+        "## Evaluations at the last checkpoints (not pre-registered)",
+        "",
+        "Round 3 was asked because of these. Mean evaluation of every seed, seeds in their order.",
+        "",
+        *markdown_table(["arm", *(f"row {at}" for at in s1.rows)], rows),
+        "",
+        f"Runs that reach {CAP_RETURN:.0f} at row {s1.rows[-1]}:",
+        "",
+        *counts,
+    ]

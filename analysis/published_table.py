@@ -4,13 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from analysis.companions import companion
 from analysis.comparison import Statistic
 from analysis.difference import equal
-from analysis.formats import integers, number, span
+from analysis.formats import integers, interval, number, span
 from analysis.published import Stated, load_statistics, load_windows
 from analysis.readings import read_round3
+from analysis.statistics import Floats, Rule, rule
 from analysis.study import Study
-from shared.protocol import CAP_ROWS, PAIRINGS, SIDE_KEY, SIDE_LABEL, SIDES
+from shared.protocol import CAP_ROWS, PAIRINGS, SIDE_KEY, SIDE_LABEL, SIDES, Side
 
 
 @dataclass(frozen=True)
@@ -51,28 +55,51 @@ def _by_name(result: Study) -> dict[str, Statistic]:
 def _statistics(stated: Stated, result: Study) -> Iterator[Row]:
     for name, statistic in _by_name(result).items():
         for side in SIDES:
-            published = [row[name] for (owner, _), row in stated.seeds.items() if owner == side]
             recomputed = list(map(float, statistic.values[side]))
+            published = list(map(float, _published_values(stated, name)[side]))
             yield _row(f"{name} {SIDE_LABEL[side]}, each seed", published, recomputed, number)
 
 
 def _rules(stated: Stated, result: Study) -> Iterator[Row]:
-    statistics = _by_name(result)
-    if stated.rule:
-        found = statistics["S1"].rule
+    for name, statistic in _by_name(result).items():
+        published, found = _published_rule(stated, name), statistic.rule
         assert found is not None
-        row = stated.rule
-        yield _row("S1 rule: A", [row["A"]], [found.A], number)
-        published = [row["reference_low"], row["reference_high"]]
-        same = all(map(equal, published, [found.low, found.high]))
-        yield Row("S1 rule: reference range", span(*published), span(found.low, found.high), same)
-    for name, row in ({"S1": stated.rule} if stated.rule else stated.welch).items():
-        found = statistics[name].rule
-        assert found is not None
-        published = [row["LEARNS"], row["WITHIN_RANGE"]]
-        yield _row(
-            f"{name} LEARNS, WITHIN_RANGE", published, [found.learns, found.within_range], str
-        )
+        if not stated.rule:
+            yield from _means(stated, name, statistic)
+        yield _row(f"{name} rule: A", [published.A], [found.A], number)
+        first, second = (published.low, published.high), (found.low, found.high)
+        same = all(map(equal, first, second))
+        yield Row(f"{name} rule: reference range", span(*first), span(*second), same)
+        row = stated.rule or stated.welch[name]
+        verdicts = [row["LEARNS"], row["WITHIN_RANGE"]], [found.learns, found.within_range]
+        yield _row(f"{name} LEARNS, WITHIN_RANGE", *verdicts, str)
+
+
+def _published_rule(stated: Stated, name: str) -> Rule:
+    """As stated; of round 3, whose rule is published in words, from every seed's value."""
+    row, values = stated.rule, _published_values(stated, name)
+    if row:
+        return Rule(row["A"], row["reference_low"], row["reference_high"])
+    return rule(values["reference"], values["ajax"])
+
+
+def _means(stated: Stated, name: str, statistic: Statistic) -> Iterator[Row]:
+    """The reference's mean (Ajax's is A) and the difference with its interval."""
+    published = _published_values(stated, name)
+    means = [float(np.mean(each["reference"])) for each in (published, statistic.values)]
+    yield _row(f"{name} Reference, mean", means[:1], means[1:], number)
+    gaps = [companion(each["reference"], each["ajax"]) for each in (published, statistic.values)]
+    numbers = [[each.difference, *(each.interval or ())] for each in gaps]
+    shown = [f"{each.difference:.1f} {interval(each.interval)}" for each in gaps]
+    same = len(numbers[0]) == len(numbers[1]) and all(map(equal, *numbers))
+    yield Row(f"{name} difference, Welch 95 %", shown[0], shown[1], same)
+
+
+def _published_values(stated: Stated, name: str) -> dict[Side, Floats]:
+    return {
+        side: np.array([row[name] for (owner, _), row in stated.seeds.items() if owner == side])
+        for side in SIDES
+    }
 
 
 def _welch(stated: Stated, result: Study) -> Iterator[Row]:
@@ -122,7 +149,7 @@ def _reading(stated: Stated, result: Study) -> Iterator[Row]:
         return
     found = read_round3(result.comparison.concordance["reference"], late.welch)
     short = [(text or "out of reach").split(" (")[0] for text in (stated.reading, found)]
-    yield Row("reading", short[0], short[1], found == stated.reading)
+    yield Row("reading (H2: correlated seeds, D2)", short[0], short[1], found == stated.reading)
 
 
 def _carried(stated: Stated, _: Study) -> Iterator[Row]:

@@ -1,10 +1,20 @@
-"""Pre-registered readings of rounds 2 and 3 (protocol section 9): what a result means."""
+"""Pre-registered readings of rounds 2 and 3 (protocol section 9): what a result means, in words."""
 
 from dataclasses import dataclass
 
-from analysis.comparison import Comparison
+from analysis.comparison import Comparison, Statistic
+from analysis.formats import interval, number, p_value
 from analysis.statistics import Concordance, Welch
-from shared.protocol import CAP_ROWS, H1_LATE_RATE, H1_RUNS, SIGNIFICANCE
+from shared.protocol import (
+    CAP_RETURN,
+    CAP_ROWS,
+    H1_LATE_RATE,
+    H1_RUNS,
+    SIDE_LABEL,
+    SIDES,
+    SIGNIFICANCE,
+    Side,
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,13 @@ def read_round2(round1: Comparison, pairs: dict[str, Comparison]) -> Round2Readi
 H1 = "H1 (the reference's last checkpoint is special)"
 H3 = "H3 (the reference learns faster late)"
 AJAX_HIGHER = "a significant LATE difference the other way (Ajax higher)"
+#: The words of the publication; what H2 is, :data:`HYPOTHESES` says.
 H2 = "H2 or noise (no reference concordance beyond its late rate, no significant LATE difference)"
+HYPOTHESES = (
+    "H1: the end of a run is special on the reference's side. H2 or noise: the reference's runs "
+    "are correlated, because the stock replay sampler is seeded 0 in every run (D2), or the jump "
+    "is noise; the rule does not tell these two apart. H3: the reference learns faster late."
+)
 
 
 def read_round3(reference: Concordance, late: Welch | None) -> str | None:
@@ -122,3 +138,36 @@ def read_round3_as_first_written(reference: Concordance) -> str | None:
         return None
     fires = last >= H1_RUNS and first / reference.seeds <= reference.rate
     return H1 if fires else "not H1"
+
+
+def round3_notes(comparison: Comparison) -> list[str]:
+    """What stands beside round 3's reading: the hypotheses, the counts and both differences."""
+    lines = [HYPOTHESES, ""]
+    found = comparison.concordance
+    first = CAP_ROWS[0]
+    counts = [
+        f"{found[side].at[first]} of {found[side].seeds} ({SIDE_LABEL[side]})"
+        for side in SIDES
+        if side in found and found[side].at[first] is not None
+    ]
+    if len(counts) == len(SIDES):
+        lines += [f"Runs that reach {CAP_RETURN:.0f} at row {first}: {' and '.join(counts)}.", ""]
+    told = [difference_told(each) for each in (comparison.late, comparison.s1) if each is not None]
+    return [*lines, " ".join(filter(None, told))]
+
+
+def difference_told(statistic: Statistic) -> str | None:
+    """A difference of means in a sentence, with its interval; ``None`` where there is no test.
+
+    A p above 5 % is no evidence that the sides are equal: they are *not distinguished*.
+    """
+    found, test = statistic.companion, statistic.welch
+    if found is None or test is None:
+        return None
+    higher: Side = "reference" if found.difference > 0 else "ajax"
+    favours = f"{SIDE_LABEL[higher]} is higher by {number(abs(found.difference))}"
+    word = "distinguished" if test.p < SIGNIFICANCE else "not distinguished"
+    return (
+        f"{statistic.name} (reference minus Ajax, {number(found.difference)} "
+        f"{interval(found.interval)}, Welch p {p_value(test.p)}): the sides are {word}; {favours}."
+    )

@@ -4,13 +4,14 @@ Early training of the reference is nearly the same from machine to machine, so t
 windows tell whether a setup is right long before a round ends (protocol section 11).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from analysis.checks import Check
 from analysis.data import SideData, WindowTable
 from analysis.published import load_windows
 from shared.metrics import TABLE_METRICS
-from shared.protocol import Side
+from shared.protocol import AJAX_PUBLISHED_COMMIT, AJAX_RELEASE, Side
 
 #: (side, arm) -> the published comparison whose windows are that arm's.
 PUBLISHED_ARMS: dict[tuple[Side, str], str] = {
@@ -26,6 +27,14 @@ PUBLISHED_MEANS: dict[tuple[Side, str, int, str], float] = {
     ("reference", "stock", 4_000, "rew/min"): -0.111,
     ("ajax", "stock", 4_000, "rew/min"): 0.000,
 }
+#: Which Ajax ran in the published rounds.
+PUBLISHED_AJAX = f"commit {AJAX_PUBLISHED_COMMIT[:7]}"
+#: What another Ajax than the published one means for a value outside; counted in prereg/ROUND4.md.
+OTHER_AJAX = (
+    f"The release {AJAX_RELEASE} is not the published Ajax: of its stock arm's 30 window means at "
+    f"2000 rows, seeds 0 to 2, 15 lie outside the seed range of {PUBLISHED_AJAX}. A value of "
+    "another Ajax outside is therefore no sign that a setup is wrong."
+)
 #: A value this close to the published range, relative to its bound, counts as near.
 NEAR = 0.01
 #: Published window means are rounded to four decimals.
@@ -79,3 +88,26 @@ def published_window(side: Side, arm: str, rows: int, metric: str) -> tuple[floa
     found = load_windows()[comparison][side].get(rows, {}).get(metric)
     alone = PUBLISHED_MEANS.get((side, arm, rows, metric))
     return found if found or alone is None else (alone,)
+
+
+def published_seeds(side: Side, arm: str, rows: int, metric: str) -> tuple[float, ...] | None:
+    """Three seeds of a published window, ascending; ``None`` without their range.
+
+    Of three seeds the mean and both ends give the middle one, to the rounding of the table.
+    """
+    found = published_window(side, arm, rows, metric)
+    if found is None or len(found) < 3:
+        return None
+    mean, low, high = found
+    return low, 3 * mean - low - high, high
+
+
+def which_ajax(checks: Iterable[Check]) -> str:
+    """The Ajax that ran, as the check of its identity says."""
+    return next((each.detail for each in checks if each.name == "ajax identity"), "not recorded")
+
+
+def ajax_note(here: str) -> str:
+    """Which Ajax the published windows are of; ``here`` is :func:`which_ajax` of a run."""
+    note = f"Published Ajax: {PUBLISHED_AJAX}. Ajax here: {here}."
+    return note if AJAX_PUBLISHED_COMMIT in here else f"{note} {OTHER_AJAX}"

@@ -2,7 +2,7 @@
 
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import integers, interval, number, p_value
-from analysis.readings import read_round3
+from analysis.readings import read_round3, round3_notes
 from analysis.study import Study
 from analysis.tables import verdict
 from shared.protocol import SIDES
@@ -43,7 +43,8 @@ def _statistic_lines(statistic: Statistic) -> list[str]:
         lines.append(
             f"       not pre-registered: difference {found.difference:.1f} "
             f"{interval(found.interval)}, permutation p {p_value(test.p)} (smallest possible "
-            f"{p_value(test.smallest_p)}), detectable at 80 % power: {number(found.detectable)}"
+            f"{p_value(test.smallest_p)}), detectable at 80 % power: {number(found.detectable)} "
+            f"{interval(found.detectable_interval)}"
         )
     return lines
 
@@ -53,4 +54,5 @@ def _reading_lines(comparison: Comparison) -> list[str]:
         return []
     welch = comparison.late.welch if comparison.late else None
     reading = read_round3(comparison.concordance["reference"], welch)
-    return [f"  reading: {reading or 'out of reach'}"]
+    notes = [f"  {line}" for line in round3_notes(comparison) if line]
+    return [f"  reading: {reading or 'out of reach'}", *notes]

@@ -12,6 +12,8 @@ from analysis.documents import Documents, of_study
 from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
 from analysis.published_table import Row, published_rows
+from analysis.replication import PUBLISHED_AJAX, which_ajax
+from analysis.round4 import PARTS
 from analysis.study import Study
 from analysis.together import READING_JSON, READINGS
 from analysis.trees import Target, find_targets, study_target
@@ -117,9 +119,11 @@ def _print_rows(rows: list[Row], first: str) -> None:
 def _print_tables(studies: Mapping[str, Study], outcomes: list[Outcome]) -> list[Row]:
     """Print what was published, and what is recorded of readings, beside what is recomputed."""
     published, recorded = published_rows(studies), _reading_rows(outcomes)
+    print(f"Rounds 1 to 3, from the published figures (Ajax: {PUBLISHED_AJAX}).\n")
     _print_rows(published, "published")
     if recorded:
-        print()
+        ran = {which_ajax(studies[part.directory].checks): None for part in PARTS.values()}
+        print(f"\nRound 4, from its raw records (Ajax: {'; '.join(ran)}).\n")
         _print_rows(recorded, "recorded")
     return [*published, *recorded]
 

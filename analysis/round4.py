@@ -1,12 +1,13 @@
 """Round 4: the four arms of its two parts, what the rules say of them, and how it is read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.comparison import Curve
 from analysis.data import SideData, WindowTable
-from analysis.replication import published_window
+from analysis.replication import published_window, which_ajax
+from analysis.round4_paired import estimates, seed_effects
 from analysis.round4_rules import (
     CELLS,
     CONTROL_WINDOW,
@@ -18,7 +19,6 @@ from analysis.round4_rules import (
     Sample,
     Verdict,
     control,
-    effect,
     judge,
     mean,
     verdict,
@@ -26,7 +26,7 @@ from analysis.round4_rules import (
 from analysis.study import Study
 from analysis.windows import seed_value
 from shared.metrics import TABLE_METRICS
-from shared.protocol import FORMS, ROUNDS, SERIES, SIDES, WINDOW_ROWS, Form, Round, Side
+from shared.protocol import FORMS, ROUNDS, SERIES, WINDOW_ROWS, Form, Round, Side
 
 FORMAT = 1
 #: The part in which both sides compute the form.
@@ -49,6 +49,8 @@ class Round4:
     #: Description, without a rule: window means, and S2 of each seed at each checkpoint.
     windows: Mapping[Cell, WindowTable]
     s2: Mapping[Cell, Mapping[int, Curve]]
+    #: Which Ajax ran, as the parts' checks say.
+    ajax: str
 
 
 def smokes(studies: Mapping[str, Study]) -> list[str]:
@@ -78,6 +80,7 @@ def read_round4(studies: Mapping[str, Study]) -> Round4:
             (side, form): of_form[form].comparison.windows[side] or {} for side, form in CELLS
         },
         s2={(side, form): of_form[form].comparison.s2_curves[side] for side, form in CELLS},
+        ajax="; ".join(dict.fromkeys(which_ajax(of_form[form].checks) for form in FORMS)),
     )
 
 
@@ -90,20 +93,9 @@ def _sample(sides: Mapping[Cell, SideData], window: int, metric: str) -> Sample:
     }
 
 
-def seed_effects(found: Round4, finding: Finding) -> dict[Side, dict[int, float]]:
+def paired_effects(found: Round4, finding: Finding) -> dict[Side, dict[int, float]]:
     """Effect of the form on every seed of a side that ran in both, on the statistic's scale."""
-    effects: dict[Side, dict[int, float]] = {}
-    for side in SIDES:
-        literal, exact = (
-            dict(zip(found.sides[side, form].seed_numbers, finding.sample[side, form], strict=True))
-            for form in FORMS
-        )
-        effects[side] = {
-            seed: effect(finding.measure, [literal[seed]], [exact[seed]])
-            for seed in literal
-            if seed in exact
-        }
-    return effects
+    return seed_effects(finding, {cell: data.seed_numbers for cell, data in found.sides.items()})
 
 
 def beside(cell: Cell, window: int, metric: str) -> tuple[float, ...] | None:
@@ -140,7 +132,14 @@ def as_json(found: Round4) -> dict[str, Any]:
             "seed_effects": {
                 each.measure.name: {
                     side: {str(seed): value for seed, value in effects.items()}
-                    for side, effects in seed_effects(found, each).items()
+                    for side, effects in paired_effects(found, each).items()
+                }
+                for each in found.findings
+            },
+            "paired": {
+                each.measure.name: {
+                    name: value and asdict(value)
+                    for name, value in estimates(each, paired_effects(found, each)).items()
                 }
                 for each in found.findings
             },

@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, thousands
 from analysis.comparison import ENTROPY
+from analysis.replication import PUBLISHED_AJAX
 from analysis.round4 import Round4, at_checkpoints, beside, key
 from analysis.round4_rules import CELLS, Cell, cell_name
 from analysis.windows import side_windows, window_table
@@ -48,7 +49,8 @@ def _statistics_data(found: Round4) -> Data:
             "reading": each.word,
             "columns": columns,
         }
-    title = ": ".join([f"Round 4: {found.verdict.word}", *found.verdict.reasons[:1]])
+    outcome = f"Round 4, {found.verdict.word} by the registered rule"
+    title = ":\n".join([outcome, *found.verdict.reasons[:1]])
     return {"title": title, "panels": panels}
 
 
@@ -132,7 +134,8 @@ def _statistics_legend(axes: Axes) -> list[Any]:
         axes.plot([], [], MARKER[side], color=COLOUR[side], ms=5, label=f"{label}: one seed")[0]
         for side, label in SIDE_LABEL.items()
     ]
-    line = axes.plot([], [], color="0.45", lw=1.2, label="published mean")[0]
+    label = f"published mean (Ajax: {PUBLISHED_AJAX})"
+    line = axes.plot([], [], color="0.45", lw=1.2, label=label)[0]
     return [*marks, line, Patch(color=_BEHIND, label="published range of the seeds 0 to 2")]
 
 

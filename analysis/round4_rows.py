@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from analysis.difference import ABSENT, json_differences
-from analysis.formats import DASH, number
+from analysis.formats import DASH, interval, number
 from analysis.published_table import Row
 from analysis.round4 import key
 from analysis.round4_rules import CELLS, mean
@@ -17,6 +17,9 @@ def rows(recorded: Json, recomputed: Json) -> Iterator[Row]:
     """Lines of both ``reading.json``; each says whether all of its numbers are equal."""
     for name in recomputed.get("statistics", {}):
         yield _row(name, recorded, recomputed, ("statistics", name), _statistic)
+    for name in recomputed.get("not_pre_registered", {}).get("paired", {}):
+        paired = ("not_pre_registered", "paired", name)
+        yield _row(f"{name}, paired effect", recorded, recomputed, paired, _paired)
     for name in recomputed.get("controls", {}):
         yield _row(name, recorded, recomputed, ("controls", name), _control)
     if "not_pre_registered" in recomputed:
@@ -50,6 +53,12 @@ def _shown(value: Any, show: Callable[[Any], str]) -> str:
 def _statistic(entry: Json) -> str:
     means = (mean(list(entry["seeds"][key(cell)].values())) for cell in CELLS)
     return f"{' '.join(number(value, 4) for value in means)}: {entry['reading']}"
+
+
+def _paired(entry: Json) -> str:
+    """The pooled effect on the statistic's scale, with its interval."""
+    pooled = entry["pooled"]
+    return f"{pooled['value']:.4f} {interval((pooled['low'], pooled['high']), 4)}"
 
 
 def _control(entry: Json) -> str:

@@ -273,8 +273,8 @@ def verdict(
         for each in findings
         if each.word == "follows the side"
     ] + [
-        f"{each.measure.name} does not differ between the sides as they are: no early "
-        "difference of it to explain"
+        f"the seed ranges of {each.measure.name} overlap between the sides as they are, which "
+        "the rule reads as no early difference to explain"
         for each in findings
         if each.measure.to_explain and each.differs is False
     ]

@@ -1,15 +1,18 @@
 """``reading.md`` of round 4: the result, what decided it, and everything else as description."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import comb
 
+from analysis import round4_limits, round4_paired
 from analysis.formats import DASH, interval, markdown_table, number, yes
-from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside, seed_effects
+from analysis.replication import ajax_note
+from analysis.round4 import METRICS, WINDOWS, Round4, at_checkpoints, beside, paired_effects
+from analysis.round4_paired import estimates
 from analysis.round4_rules import (
     AS_THEY_ARE,
     CELLS,
     CONTROL_TOLERANCE,
     CONTROL_WINDOW,
+    Finding,
     Outcome,
     cell_name,
     half_the_smaller,
@@ -29,8 +32,8 @@ HEAD = """\
 
 Is the two-hot expectation the cause of the early differences, on x86-64 Linux and with this
 release of Ajax? Both forms of it ran on both sides, on seeds that nobody had looked at. The rules
-were fixed before any run (`prereg/ROUND4.md`); this page applies them, and shows the rest as
-description."""
+were fixed before any run (`prereg/ROUND4.md`). This page leads with what was found out after them,
+each seed held against itself, then applies the rules, and shows the rest as description."""
 
 RULES = """\
 A statistic *follows the form* if every literal seed lies on the expected side of every exact seed
@@ -41,8 +44,8 @@ less than half the smaller remainder. Effects and remainders are differences of 
 logarithms (shown as factors) or of the values as they are."""
 
 BESIDE = """\
-Published: rounds 1 and 2, from another machine and architecture, an earlier commit of Ajax, and
-seeds 0 to 2. Mean over seeds [lowest, highest seed]."""
+Published: rounds 1 and 2, from another machine and architecture, and seeds 0 to 2. Mean over seeds
+[lowest, highest seed]."""
 
 
 def reading_line(found: Round4) -> str:
@@ -55,13 +58,15 @@ def render(found: Round4) -> str:
     """The whole document."""
     sections = (
         HEAD.splitlines(),
-        [reading_line(found)],
+        round4_paired.section(
+            found.findings, [paired_effects(found, each) for each in found.findings]
+        ),
+        ["## The registered outcome", "", reading_line(found), "", *round4_limits.lines(found)],
         _statistics(found),
         _rules(found),
         _controls(found),
         _as_they_are(found),
         _chance(found),
-        _by_seed(found),
         *_published(found),
         _checkpoints(found, "evaluations", "Evaluation mean"),
         _checkpoints(found, "S2", "S2, the score of the last training episodes"),
@@ -165,54 +170,48 @@ def _as_they_are(found: Round4) -> list[str]:
             str(each.measure.window),
             *(_of_seeds(each.sample[cell]) for cell in AS_THEY_ARE),
             yes(each.differs),
+            _difference(found, each),
         ]
         for each in found.findings
         if each.measure.to_explain
     ]
     head = ["statistic", "window", *(f"{cell_name(c)} (as it is)" for c in AS_THEY_ARE), "disjoint"]
+    head.append("difference [95 %, Welch]")
     return [
         "## Is there an early difference to explain?",
         "",
-        "There is none if the seed ranges of the two sides as they are overlap.",
+        "The rule reads overlapping seed ranges of the two sides as they are as none; the "
+        f"difference with its interval is {UNREGISTERED}.",
         "",
         *markdown_table(head, rows),
     ]
 
 
+def _difference(found: Round4, finding: Finding) -> str:
+    value = estimates(finding, paired_effects(found, finding))["as_they_are"]
+    return value.written(finding.measure) if value else DASH
+
+
 def _chance(found: Round4) -> list[str]:
-    seeds = {form: sum(len(found.sides[s, form].seeds) for s in SIDES) for form in FORMS}
-    ways = comb(sum(seeds.values()), seeds["literal"])
+    ways = []
+    for finding in found.findings:
+        effects = [v for side in paired_effects(found, finding).values() for v in side.values()]
+        right = sum(value > 0 for value in effects)
+        ways.append(f"`{finding.measure.metric}` {right} of {len(effects)}")
+    pairs = len(effects)
     return [
         "## What these seeds can show",
         "",
-        f"All {seeds['literal']} literal seeds on the expected side of all {seeds['exact']} exact "
-        "ones happens by chance, without any effect and with exchangeable seeds, once in "
-        f"{ways} for one statistic; the statistics are not independent. Within a side the size of "
-        "the effect decides, and no test. The round ends before either side has learned the task: "
-        "it says nothing about final performance, about later differences, or about rare failures.",
+        "A seed's two runs are a pair. Without any effect each of the "
+        f"{pairs} pairs moves in the expected direction with a chance of one half, and all of them "
+        f"do once in {2**pairs} for one statistic; the statistics are not independent. Here do: "
+        f"{', '.join(ways)}. Within a side the rules look at the size of the effect, and at no "
+        "test. The round ends before either side has learned the task: it says nothing about final "
+        "performance, about later differences, or about rare failures.",
     ]
 
 
 # --- description ----------------------------------------------------------------------------
-
-
-def _by_seed(found: Round4) -> list[str]:
-    rows = []
-    for each in found.findings:
-        effects = seed_effects(found, each)
-        cells = [
-            ", ".join(each.measure.written(value) for value in effects[side].values())
-            for side in SIDES
-        ]
-        rows.append([f"`{each.measure.metric}`", str(each.measure.window), *cells])
-    return [
-        f"## The effect of the form on each seed ({UNREGISTERED})",
-        "",
-        "A seed starts from the same parameters in both forms of its side. Positive, or a factor "
-        "above 1, is the expected direction; seeds in their order.",
-        "",
-        *markdown_table(["statistic", "window", *(SIDE_LABEL[side] for side in SIDES)], rows),
-    ]
 
 
 def _published(found: Round4) -> Iterator[list[str]]:
@@ -223,6 +222,8 @@ def _published(found: Round4) -> Iterator[list[str]]:
         "## Beside the published windows: the statistics and the controls",
         "",
         *BESIDE.splitlines(),
+        "",
+        ajax_note(found.ajax),
         "",
         *_beside_table(found, decided),
     ]

@@ -7,7 +7,7 @@ from analysis.checks import Check
 from analysis.companions import Companion, fisher
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import DASH, integers, interval, markdown_table, number, p_value, span, yes
-from analysis.readings import read_round3, read_round3_as_first_written
+from analysis.readings import read_round3, read_round3_as_first_written, round3_notes
 from shared.protocol import CAP_RETURN, CAP_ROWS, SIDE_KEY, SIDE_LABEL, SIDES
 
 #: Above this many checkpoints a table shows every 2000 rows; the figures show all.
@@ -16,10 +16,11 @@ UNREGISTERED = "not pre-registered"
 #: Columns of a table of companions, after the first.
 _COMPANION_HEAD = (
     "difference [95 %]",
-    "Hedges g [95 %]",
+    "P(Ajax > reference) [95 %]",
     "permutation p",
     "smallest p possible",
-    "detectable at 80 %",
+    "Hedges g [95 %]",
+    "detectable at 80 % [range]",
 )
 #: One more, where the round has a rule of this kind.
 _RULE_FAILS = "rule fails by chance"
@@ -142,7 +143,8 @@ def reading3(page: Page) -> list[str]:
     text = read_round3(reference, page.comparison.late.welch)
     first = read_round3_as_first_written(reference)
     return ["## Reading", "", f"As amended on 2026-10-04: {text or 'out of reach'}.", "",
-            f"By the rule as first written: {first or 'out of reach'}."]  # fmt: skip
+            f"By the rule as first written: {first or 'out of reach'}.", "",
+            *round3_notes(page.comparison)]  # fmt: skip
 
 
 def evaluations(page: Page) -> list[str]:
@@ -188,15 +190,38 @@ def companion_table(
             [
                 name,
                 f"{each.difference:.{digits}f} {interval(each.interval, digits)}",
-                f"{number(each.hedges_g, 2)} {interval(each.hedges_interval, 2)}",
+                f"{number(each.ajax_higher, 2)} {interval(each.ajax_higher_interval, 2)}",
                 p_value(test.p) + ("" if test.exact else f" ({test.regroupings} drawn)"),
                 p_value(test.smallest_p),
                 *([f"{test.rule_fails:.1%}"] if fails else []),
-                number(each.detectable, digits),
+                f"{number(each.hedges_g, 2)} {interval(each.hedges_interval, 2)}",
+                f"{number(each.detectable, digits)} {interval(each.detectable_interval, digits)}",
             ]
         )
-    *head, last = _COMPANION_HEAD
-    return markdown_table([first, *head, *fails, last], rows)
+    return markdown_table([first, *_COMPANION_HEAD[:4], *fails, *_COMPANION_HEAD[4:]], rows)
+
+
+def _companion_notes(*, rule: bool) -> list[str]:
+    """What the columns of a table of companions are, and what each assumes, a line each."""
+    fails = (
+        "- *Rule fails by chance*: the share of regroupings in which LEARNS fails, that is, how "
+        "often it would fail if the side made no difference."
+    )
+    return [
+        "- *Difference*: reference mean minus Ajax mean, with Welch's interval, which takes the "
+        "seeds of a side as normal and lets the sides' spreads differ.",
+        "- *P(Ajax > reference)*: the chance that a seed of Ajax is higher than one of the "
+        "reference. It assumes no distribution; its interval (Newcombe's) is approximate, and "
+        "with three seeds a side it is a 90 % interval at worst.",
+        "- *Permutation p*: two-sided, over all regroupings of the seeds. It tests that the sides "
+        "have the same distribution: a difference in spread alone can make it small.",
+        *([fails] if rule else []),
+        "- *Hedges g*: the difference over one spread pooled from both sides. It means little "
+        "where the sides' spreads differ: read the difference first.",
+        "- *Detectable*: the smallest true difference that Welch's test at 5 % finds with 80 % "
+        "power, for normal seeds with the spread seen here. The range is what the spread's own "
+        "95 % interval leaves of it.",
+    ]
 
 
 def companions(page: Page) -> list[str]:
@@ -211,18 +236,10 @@ def companions(page: Page) -> list[str]:
         found["late rate at the cap"] = (page.comparison.late_rates, 3)
     if not found:
         return []
-    fails = (
-        "Rule fails by chance: share of regroupings in which LEARNS fails, that is, how often it "
-        "would fail if the side made no difference. "
-    )
     return [
         "## What these seeds can show (not pre-registered)",
         "",
-        "Difference: reference mean minus Ajax mean, with Welch's interval. Permutation: "
-        "two-sided, over all regroupings of the seeds. "
-        f"{fails if page.comparison.ruled else ''}"
-        "Detectable: the smallest true difference that Welch's test at 5 % finds with 80 % power, "
-        "for normal samples with the spread seen here.",
+        *_companion_notes(rule=bool(page.comparison.ruled)),
         "",
         *companion_table(page.comparison, "statistic", found),
     ]

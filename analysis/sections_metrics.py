@@ -4,7 +4,7 @@ from collections import Counter
 
 from analysis.companions import disjoint_by_chance
 from analysis.formats import DASH, integers, interval, markdown_table, span, yes
-from analysis.replication import NEAR, beside_published
+from analysis.replication import NEAR, ajax_note, beside_published, which_ajax
 from analysis.sections import UNREGISTERED, Page, companion_table
 from analysis.statistics import ranges_overlap
 from shared.metrics import TABLE_METRICS
@@ -76,7 +76,10 @@ def replication(page: Page) -> list[str]:
         if rows:
             head = ["window ends", "metric", "this run", "published", "outside by"]
             lines += ["", *markdown_table(head, rows)]
-    return ["## Beside the published windows (not pre-registered)", *lines] if lines else []
+    if not lines:
+        return []
+    note = ["", ajax_note(which_ajax(page.checks))] if page.comparison.sides["ajax"].seeds else []
+    return ["## Beside the published windows (not pre-registered)", *note, *lines]
 
 
 def windows(page: Page) -> list[str]:
