@@ -198,18 +198,18 @@ def _normal_nodes() -> tuple[Floats, Floats]:
 def ajax_higher(reference: Floats, ajax: Floats) -> tuple[float, tuple[float, float]]:
     """P(Ajax > reference) of two ``[seeds]`` with its 95 % interval (Newcombe 2006, method 5).
 
-    The score interval inverts the variance that Hanley & McNeil (1982) give for exponential
-    samples, so that it has a width where the sides are apart too. With three seeds a side it holds
-    the truth in 90 to 97 of 100 comparisons of normal sides, with five in 94 to 96.
+    Inverts the variance of exponential samples (Hanley & McNeil 1982). Of normal sides it holds
+    the truth in 90 to 97 of 100 comparisons with three seeds a side, in 94 to 96 with five.
     """
-    gaps = ajax[:, None] - reference[None, :]
-    share = float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    ordered, pairs = np.sort(reference), len(reference) * len(ajax)
+    below, upto = (np.searchsorted(ordered, ajax, end).sum() for end in ("left", "right"))
+    share = float(below + upto) / (2 * pairs)
     more = (len(reference) + len(ajax)) / 2 - 1
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
 
     def outside(chance: float) -> float:
-        pairs = 1 + more * ((1 - chance) / (2 - chance) + chance / (1 + chance))
-        return (share - chance) ** 2 / (chance * (1 - chance)) - z**2 * pairs / gaps.size
+        wider = 1 + more * ((1 - chance) / (2 - chance) + chance / (1 + chance))
+        return (share - chance) ** 2 / (chance * (1 - chance)) - z**2 * wider / pairs
 
     # At 0 and 1 themselves there is no variance, and nothing to divide by.
     least, most = 1e-9, 1 - 1e-9

@@ -5,7 +5,8 @@ Everything is on the statistic's scale (its logarithm, or as it is).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,23 +98,32 @@ def estimates(finding: Finding, effects: Effects) -> dict[str, Estimate | None]:
 
 
 def _one(values: Sequence[float]) -> Estimate | None:
-    if len(values) < 2 or not np.ptp(values) > 0:
+    if not _spread(values):
         return None
-    return _estimate(float(np.mean(values)), stats.ttest_1samp(values, 0.0))
+    return _estimate(float(np.mean(values)), lambda: stats.ttest_1samp(values, 0.0))
 
 
 def _two(
     first: Sequence[float], second: Sequence[float], *, equal: bool = False
 ) -> Estimate | None:
-    if min(len(first), len(second)) < 2 or not max(np.ptp(first), np.ptp(second)) > 0:
+    if min(len(first), len(second)) < 2 or not (_spread(first) or _spread(second)):
         return None
-    found = stats.ttest_ind(first, second, equal_var=equal)
-    return _estimate(float(np.mean(first) - np.mean(second)), found)
+    value = float(np.mean(first) - np.mean(second))
+    return _estimate(value, lambda: stats.ttest_ind(first, second, equal_var=equal))
 
 
-def _estimate(value: float, test: Any) -> Estimate | None:
-    bounds = test.confidence_interval(CONFIDENCE)
-    found = Estimate(value, float(bounds.low), float(bounds.high), float(test.pvalue))
+def _spread(values: Sequence[float]) -> bool:
+    """Whether seeds differ by more than the rounding of their logarithms."""
+    return len(values) > 1 and bool(np.ptp(values) > 1e-12 * np.max(np.abs(values)))
+
+
+def _estimate(value: float, test: Callable[[], Any]) -> Estimate | None:
+    with warnings.catch_warnings():
+        # scipy warns of a sample without spread, which one of two may be.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = test()
+    bounds = result.confidence_interval(CONFIDENCE)
+    found = Estimate(value, float(bounds.low), float(bounds.high), float(result.pvalue))
     return found if all(map(math.isfinite, (value, found.low, found.high, found.p))) else None
 
 

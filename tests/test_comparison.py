@@ -1,16 +1,20 @@
 """Comparisons: the published rounds to the printed digit, sides that lack files, and the cost."""
 
+import re
 import time
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from analysis.checks import Sizes
+from analysis.companions import companion
 from analysis.comparison import Comparison, compare_sides
 from analysis.data import Missing, SeedData, SideData
 from analysis.published import load_statistics, published_side
-from analysis.readings import read_round2, read_round3
+from analysis.readings import difference_told, read_round2, read_round3, round3_notes
+from analysis.statistics import welch
 from shared.metrics import AJAX_TO_REFERENCE
 from shared.protocol import N_ENVS, PAIRINGS, ROUNDS, SIDES, Side, checkpoints
 from shared.records import Episode
@@ -111,6 +115,38 @@ def test_readings_are_the_published_ones() -> None:
     text = read_round3(found.concordance["reference"], found.late.welch)
     assert text.startswith("H2 or noise")
     assert load_statistics()["round3"].reading.startswith("H2 or noise")
+
+
+def test_the_reading_of_round_3_says_what_h2_is_and_what_is_not_distinguished() -> None:
+    text = " ".join(round3_notes(published("round3")))
+    assert "H2 or noise: the reference's runs are correlated" in text
+    assert "(D2)" in text
+    assert "2 of 5 (Reference) and 2 of 5 (Ajax)" in text
+    late, s1 = text[text.index("LATE") : text.index("S1 (")], text[text.index("S1 (") :]
+    assert "47.2 [-16.8, 111.3], Welch p 0.1216" in late
+    assert "not distinguished; Reference is higher by 47.2" in late
+    assert "-23.8 [-104.5, 57.0], Welch p 0.5166" in s1
+    assert "not distinguished; Ajax is higher by 23.8" in s1
+    assert "within noise" not in text
+
+
+@pytest.mark.parametrize(
+    ("gap", "word"), [(0.0, "not distinguished"), (300.0, "are distinguished")]
+)
+def test_a_difference_is_told_with_its_interval(gap: float, word: str) -> None:
+    late = published("round3").late
+    values = {"reference": late.values["reference"] + gap, "ajax": late.values["ajax"]}
+    told = difference_told(
+        replace(
+            late,
+            values=values,
+            welch=welch(*values.values()),
+            companion=companion(*values.values()),
+        )
+    )
+    assert word in told
+    assert re.search(r"\[-?\d+\.\d, \d+\.\d\]", told)
+    assert difference_told(replace(late, welch=None, companion=None)) is None
 
 
 def test_published_s2_and_windows_are_carried_and_said_to_be() -> None:

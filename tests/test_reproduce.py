@@ -39,6 +39,11 @@ def test_the_committed_study_as_a_command() -> None:
     for figure in (
         "204.1", "241.4-386.1", "265.2-307.0", "233.2", "1.795", "0.1216", "0.457 0.324",
         "2000 4000 6000 8000 12000", "H2 or noise",
+        # The mean and the rule of LATE and of round 3's S1, each difference with its interval.
+        "312.7", "265.4", "270.3-346.7", "47.2 [-16.8, 111.3]", "305.8", "-23.8 [-104.5, 57.0]",
+        "H2: correlated seeds, D2",
+        # Whose figures: which Ajax ran in the published rounds, and which one here.
+        "commit 5cb0738", "ajax-rl 0.4.0",
     ):  # fmt: skip
         assert figure in done.stdout, figure
     assert tree(RESULTS) == before

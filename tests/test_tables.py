@@ -10,10 +10,11 @@ from analysis.checks import Check
 from analysis.documents import of_study
 from analysis.pairs import study_pairs
 from analysis.published import load_statistics
+from analysis.replication import ajax_note, which_ajax
 from analysis.study import Request, Source, Study, study
 from analysis.tables import render, verdict
 from analysis.together import READINGS
-from shared.protocol import KNOWN_DIFFERENCES, Side
+from shared.protocol import AJAX_PUBLISHED_COMMIT, KNOWN_DIFFERENCES, Side
 from shared.provenance import REPO
 from tests.synthetic import ROUND1, ROUND3, SMOKE, Plan, write_run
 
@@ -239,6 +240,43 @@ def test_the_reading_of_round_2_shows_both_senses_of_the_gap() -> None:
         "10 of 10",
     ]
     assert "unsettled by its own wording" in text
+
+
+def test_round_2s_page_shows_the_runs_at_the_cap_and_ajaxs_single_500() -> None:
+    sources = {number: Source(published_round=number) for number in (1, 2)}
+    studies = study_pairs(Request("2", {}), sources)
+    text = READINGS["2"].documents(studies).texts["reading.md"]
+    table = rows_of(section(text, "Evaluations at the last checkpoints"))
+    arms = [name for name in table if ", " in name]
+    last = {arm: list(map(float, table[arm][-1].split())) for arm in arms}
+    reference = [*last["Reference, stock"], *last["Reference, exact"]]
+    ajax = [*last["Ajax, stock"], *last["Ajax, literal"]]
+    # The published text: all six reference runs at 399 or more, one of six Ajax runs, at 500.
+    assert (len(reference), len(ajax), min(reference) >= 399) == (6, 6, True)
+    assert [value for value in ajax if value >= 399] == [500.0]
+    assert "- Ajax, stock: 1 of 3: seed 2 (500.0)" in text
+    assert "- Ajax, literal: 0 of 3" in text
+
+
+def test_a_companions_page_says_what_each_test_assumes(results: dict[str, Study]) -> None:
+    for name in ("published round 1", "run of round 1", "pair E"):
+        text = section(text_of(results[name]), "What these seeds")
+        for column, assumed in (
+            ("Permutation p", "the same distribution"),
+            ("Hedges g", "one spread pooled"),
+            ("Detectable", "normal seeds"),
+            ("Difference", "spreads differ"),
+        ):
+            (line,) = [line for line in text.splitlines() if line.startswith(f"- *{column}*")]
+            assert assumed in line
+
+
+def test_window_means_beside_the_published_ones_name_both_ajax(results: dict[str, Study]) -> None:
+    text = section(text_of(results["run of round 1"]), "Beside the published windows")
+    assert "Published Ajax: commit 5cb0738. Ajax here: ajax-rl 0.4.0" in text
+    assert "15 lie outside" in text
+    assert "15 lie" not in ajax_note(f"commit {AJAX_PUBLISHED_COMMIT} (recorded at launch), clean")
+    assert which_ajax([]) == "not recorded"
 
 
 @pytest.mark.parametrize(
