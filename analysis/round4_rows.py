@@ -19,7 +19,7 @@ def rows(recorded: Json, recomputed: Json) -> Iterator[Row]:
         yield _row(name, recorded, recomputed, ("statistics", name), _statistic)
     for name in recomputed.get("not_pre_registered", {}).get("paired", {}):
         paired = ("not_pre_registered", "paired", name)
-        yield _row(f"{name}, paired effect", recorded, recomputed, paired, _paired)
+        yield _row(f"paired effect, {name}", recorded, recomputed, paired, _paired)
     for name in recomputed.get("controls", {}):
         yield _row(name, recorded, recomputed, ("controls", name), _control)
     if "not_pre_registered" in recomputed:
