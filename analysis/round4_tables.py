@@ -206,8 +206,8 @@ def _chance(found: Round4) -> list[str]:
         f"{pairs} pairs moves in the expected direction with a chance of one half, and all of them "
         f"do once in {2**pairs} for one statistic; the statistics are not independent. Pairs "
         f"that moved so: {', '.join(ways)}. Within a side the rules look at the size of the "
-        "effect, and at no test. The round ends before either side has learned the task: it says nothing about final "
-        "performance, about later differences, or about rare failures.",
+        "effect, and at no test. The round ends before either side has learned the task: it says "
+        "nothing about final performance, about later differences, or about rare failures.",
     ]
 
 
