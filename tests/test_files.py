@@ -269,7 +269,7 @@ def test_a_line_that_did_not_fit_leaves_room_for_the_next(tmp_path: Path, monkey
     assert [row["n"] for _, row in read_jsonl(path)] == [0, 2]
 
 
-@pytest.mark.parametrize("half", ['{"n": 1', '{"n": 1}'])
+@pytest.mark.parametrize("half", ['{"n": 1', '{"n": 1, "m": {}', "{"])
 def test_nothing_is_appended_to_half_a_line(tmp_path: Path, half: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"n": 0}\n' + half)
@@ -287,7 +287,8 @@ GOOD = b'{"a": 1}\n'
     ("content", "expected"),
     [
         (GOOD + b'{"a": 2', "rows.jsonl:2: the last line is cut short"),
-        (GOOD + b'{"a": 2}', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b'{"a": {}', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b"2", "rows.jsonl:2: expected an object"),
         (GOOD + b"not json\n" + GOOD, "rows.jsonl:2: not valid JSON"),
         (GOOD + GOOD + b'{"a": }\n', "rows.jsonl:3: not valid JSON"),
         (GOOD + b"\n" + GOOD, "rows.jsonl:2: not valid JSON"),
@@ -349,7 +350,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").mkdir()
     assert message(tmp_path / "rows.jsonl").startswith("rows.jsonl: is a directory")
     (tmp_path / "file").write_text("")
-    assert message(tmp_path / "file" / "rows.jsonl").startswith("rows.jsonl.gz: unreadable (Not a")
+    assert message(tmp_path / "file" / "rows.jsonl").startswith("rows.jsonl: unreadable (Not a")
 
 
 @pytest.mark.parametrize(

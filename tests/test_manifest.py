@@ -71,7 +71,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "damaged archive": (
         lambda root: (root / "round1/records.jsonl.gz").write_bytes(packed(TEXT)[:-9]),
-        "round1/records.jsonl.gz: is damaged (cannot be unpacked); restore it",
+        "round1/records.jsonl.gz: is damaged (cannot be read or unpacked); restore it",
     ),
     "missing": (
         lambda root: (root / "round1/curves.png").unlink(),
