@@ -25,6 +25,10 @@ from shared.errors import RecordError
 MAX_ROWS_BYTES = 64 * 2**20
 #: Bytes of any other file that is read whole. The largest of a round's has 50 kB.
 MAX_DOCUMENT_BYTES = 4 * 2**20
+#: Objects and lists of a document in one another: figures.json has 6.
+MAX_NESTING = 50
+#: Digits of a whole number.
+MAX_DIGITS = 40
 #: Bytes of one line of rows, which is parsed whole.
 MAX_LINE_BYTES = 2**20
 
@@ -189,21 +193,37 @@ def exists(path: Path) -> bool:
     return find(path) is not None
 
 
+def _whole(digits: str) -> int:
+    """A whole number that float64 has room for: arithmetic with it cannot overflow."""
+    if len(digits) > MAX_DIGITS:
+        raise ValueError
+    return int(digits)
+
+
 def _parse(text: str, path: Path, first_line: int) -> Any:
     """JSON that begins at ``first_line`` of ``path``."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_whole)
     except json.JSONDecodeError as error:
         line, reason = first_line + error.lineno - 1, error.msg
-    except (ValueError, RecursionError):
-        # Python refuses numbers of thousands of digits and a thousand nested brackets.
+    except (ValueError, RecursionError):  # Python refuses a thousand nested brackets
         line, reason = first_line, "a number too long or brackets too deep"
     raise RecordError(f"{path}:{line}: not valid JSON ({reason}); restore the file")
 
 
+_PLAIN = (str, int, float, bool, type(None))
+
+
 def read_json(path: Path) -> Any:
     """Parsed content of a JSON file. Raises :class:`RecordError` with the line number."""
-    return _parse(read_text(path), path, 1)
+    value = _parse(read_text(path), path, 1)
+    level = [value]
+    for _ in range(MAX_NESTING):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for each in inner if not isinstance(each, _PLAIN) for item in each]
+    if level:
+        raise RecordError(f"{path}:1: has {MAX_NESTING} values in one another; restore the file")
+    return value
 
 
 def read_json_object(path: Path) -> dict[str, Any]:

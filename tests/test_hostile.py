@@ -278,6 +278,27 @@ def test_absurd_values_fail_their_checks(damage: Damage, smoke: Path, command: C
     assert max(map(len, done.out.splitlines()), default=0) < 1_000
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("summary", "status"),
+    [
+        ("[" * 900 + "]" * 900, 2),
+        ('{"smoke": true, "A": ' + "[" * 900 + "]" * 900 + "}", 2),
+        ('{"smoke": true, "A": ' + "1" * 4_000 + "}", 2),
+        (" " * (MAX_DOCUMENT_BYTES + 1), 2),
+        ('{"smoke": true, "A": 1e308}', 1),
+        ('{"smoke": true, "A": ["\\u001b[2J' + "x" * 10**6 + '"]}', 1),
+    ],
+)
+def test_tables_that_harm(summary: str, status: int, smoke: Path, command: Command) -> None:
+    (smoke / "summary.json").write_text(summary)
+    with bounded():
+        done = command(reproduce.main, "--results", smoke.parent)
+    assert done.status == status
+    assert done.err.count("\n") == (status == 2)
+    assert all(line.isprintable() and len(line) < 1_000 for line in done.out.splitlines())
+
+
 def test_a_name_is_shown_as_one_line_that_no_terminal_obeys(
     tmp_path: Path, command: Command
 ) -> None:
