@@ -160,9 +160,10 @@ class Place:
             return "it lists returns, as the reference's do"
         for key in ("side", "seed", "arm", "round"):
             wanted, found = getattr(self, key), row.get(key)
-            side = key == "side" and _SIDE_OF_KEY.get(str(found))
-            if None not in (wanted, found) and (side or found) != wanted:
-                return f"its {key} is {shown(found)}"
+            if key == "side":
+                found = _SIDE_OF_KEY.get(str(found), found)
+            if None not in (wanted, found) and found != wanted and str(found) != str(wanted):
+                return f"its {key} is {shown(row[key])}"
         return None
 
 

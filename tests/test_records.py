@@ -301,7 +301,7 @@ FULL = Place("reference", 0, arm="stock", round="1")
     [
         (FULL, {}, None),
         (FULL, {"side": "ref", "arm": "stock", "round": "1"}, None),
-        (FULL, {"side": "reference"}, None),
+        (FULL, {"side": "reference", "round": 1, "seed": 0.0}, None),
         (PLACE, {"arm": "exact", "round": "3"}, None),  # not on record: nothing to hold it against
         (FULL, {"side": "ajax"}, "its side is 'ajax'"),
         (FULL, {"side": 3}, "its side is 3"),
