@@ -78,7 +78,7 @@ def _compare_numbers(
     )
     for each in json_differences(first, second, shared_only=True):
         place, _, index = each.where.partition("[")
-        note = f"{path.name}: {place}: its raw files do not give it"
+        note = printable(f"{path.name}: {place}: its raw files do not give it")
         if note in result.lacking:
             continue  # another entry of the same list
         # A list that ends early is a difference: its raw files are there.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.outputs import file_names
-from shared.errors import RecordError
+from shared.errors import RecordError, printable
 from shared.files import MAX_ROWS_BYTES, dump_line, exists, read_bytes, read_jsonl, write_atomic
 from shared.protocol import ROUNDS
 from shared.scan import files_below
@@ -122,7 +122,7 @@ def manifest_faults(root: Path, *, recorded_only: bool = False) -> Faults:
             changed.append(f"{where}{line}: changed since the manifest was written; restore it")
     gone = [path for path in listed if not (recorded_only and is_derived(path))]
     changed += [f"{root / path}: is missing; restore it" for path in gone]
-    return Faults(tuple(changed), tuple(unlisted))
+    return Faults(tuple(map(printable, changed)), tuple(map(printable, unlisted)))
 
 
 def _read_manifest(root: Path) -> dict[str, dict[str, Any]]:
