@@ -23,6 +23,8 @@ from shared.errors import RecordError
 
 #: Bytes of a file of rows, unpacked. A checkpoint takes 6 kB, so that this is 10,000 of them.
 MAX_ROWS_BYTES = 64 * 2**20
+#: Rows of a file. A training episode has 20 rows and more, so that this is a run of 2 million.
+MAX_ROWS = 100_000
 #: Bytes of any other file that is read whole. The largest of a round's has 50 kB.
 MAX_DOCUMENT_BYTES = 4 * 2**20
 #: Objects and lists of a document in one another: figures.json has 6.
@@ -243,6 +245,8 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     before = 0
     for number, line in enumerate(io.BytesIO(read_bytes(path, MAX_ROWS_BYTES)), start=1):
+        if number > MAX_ROWS:
+            raise RecordError(f"{path}:{number}: more than {MAX_ROWS} rows; restore the file")
         if len(line) > MAX_LINE_BYTES:
             raise RecordError(
                 f"{path}:{number}: has {len(line)} characters, more than any row; restore the file"

@@ -17,7 +17,7 @@ import pytest
 
 from analysis import compare, reproduce
 from launch import status
-from shared.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_ROWS_BYTES
+from shared.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_ROWS, MAX_ROWS_BYTES
 from shared.layout import RunLayout
 from tests.conftest import Command, tree
 from tests.synthetic import write_run
@@ -207,8 +207,11 @@ MAPPINGS = "a: &a {x: 1}\n" + "".join(
     for name, after in zip("abcdefghijklmnopqrs", "bcdefghijklmnopqrst", strict=True)
 )
 
+EPISODE = '{"seed":0,"worker":0,"row_last":9,"length":9,"score":9,"terminal":true}\n'
+
 CHOKING: dict[str, tuple[Damage, str]] = {
     "a row that is long": text(EVALS, b" " * (MAX_LINE_BYTES + 1) + b"{}\n"),
+    "more rows than a run has": text("ref_s0/episodes.jsonl", EPISODE * (MAX_ROWS + 1)),
     "rows that expand": packed(EVALS, MAX_ROWS_BYTES + 1),
     "a document that expands": packed(ARGUMENTS, MAX_DOCUMENT_BYTES + 1),
     "a row that is deep": text(EVALS, b'{"seed": ' + b"[" * 200_000 + b"\n"),
