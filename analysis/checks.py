@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.data import SeedData, SideData
+from shared.errors import printable, shown
 from shared.launch_info import Revision
 from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, Side, checkpoints, updates
 
@@ -24,7 +25,7 @@ class Check:
 
     def __str__(self) -> str:
         word = {True: "PASS", False: "FAIL", None: "NOT CHECKED"}[self.ok]
-        return f"{word} {self.name}: {self.detail}"
+        return printable(f"{word} {self.name}: {self.detail}")
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def compare_values(found: Mapping[str, Any], expected: Mapping[str, Any]) -> lis
         if key not in found:
             faults.append(f"{key} is missing")
         elif not same_value(found[key], value):
-            faults.append(f"{key} is {found[key]!r}, expected {value!r}")
+            faults.append(f"{key} is {shown(found[key])}, expected {value!r}")
     return faults
 
 
@@ -172,6 +173,6 @@ def same_value(found: Any, expected: Any) -> bool:
     if isinstance(expected, int | float):
         try:
             return math.isclose(float(found), float(expected), rel_tol=1e-12)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return False
     return bool(found == expected)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.difference import ABSENT, Difference, json_differences, unified
+from shared.errors import printable, shown
 from shared.files import plain, read_json, read_json_object, read_text
 
 
@@ -63,7 +64,8 @@ _NOT_NUMBERS = ("checks", "checks_failed", "sources", "arms", "out_of_reach", "f
 
 
 def _line(path: Path, each: Difference) -> str:
-    return f"{path}: {each.where}: recorded {each.recorded!r}, recomputed {each.recomputed!r}"
+    recorded, recomputed = shown(each.recorded), shown(each.recomputed)
+    return printable(f"{path}: {each.where}: recorded {recorded}, recomputed {recomputed}")
 
 
 def _compare_numbers(
@@ -76,7 +78,7 @@ def _compare_numbers(
     )
     for each in json_differences(first, second, shared_only=True):
         place, _, index = each.where.partition("[")
-        note = f"{path.name}: {place}: its raw files do not give it"
+        note = printable(f"{path.name}: {place}: its raw files do not give it")
         if note in result.lacking:
             continue  # another entry of the same list
         # A list that ends early is a difference: its raw files are there.

@@ -3,23 +3,20 @@
 Everything is read once and without judgement; a file that is not there is ``None``.
 """
 
-import io
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 from numpy.typing import NDArray
 
 from analysis.data import SideData
-from analysis.load import launches, read_ajax_config
+from analysis.load import launches, read_object
+from shared.arrays import read_arrays
 from shared.configuration import flatten
 from shared.errors import RecordError
-from shared.files import exists, read_bytes, read_exit_code, read_json_object, read_text
+from shared.files import exists, read_exit_code, read_text
 from shared.launch_info import Launch, Revision, side_revision
 from shared.layout import (
     AJAX_CONFIG,
@@ -34,6 +31,8 @@ from shared.layout import (
 
 #: Arrays of ``ajax_final.npz`` that the audit needs, each with a leading seed axis.
 FINAL_KEYS = ("seeds", "rows", "updates", "return_sum", "return_count")
+#: The reference's configuration has 5 kB, mappings three deep, and values of 60 characters.
+MAX_YAML_BYTES, MAX_DEPTH, MAX_SCALAR = 2**18, 20, 1000
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
         seed,
         read_exit_code(layout.done(reference_name(seed))),
         _yaml(directory / REFERENCE_CONFIG),
-        _object(directory / REFERENCE_ARGUMENTS),
-        _object(directory / TIMING),
+        read_object(directory / REFERENCE_ARGUMENTS),
+        read_object(directory / TIMING),
     )
 
 
@@ -95,22 +94,39 @@ def _ajax(layout: RunLayout) -> AjaxProcess:
     directory = layout.ajax_dir
     return AjaxProcess(
         read_exit_code(layout.done(AJAX_NAME)),
-        read_ajax_config(directory / AJAX_CONFIG),
-        _object(directory / TIMING),
+        read_object(directory / AJAX_CONFIG),
+        read_object(directory / TIMING),
         _final(directory / AJAX_FINAL),
     )
 
 
-def _object(path: Path) -> dict[str, Any] | None:
-    return read_json_object(path) if exists(path) else None
+class _Loader(yaml.SafeLoader):
+    """YAML as a configuration needs it: no aliases, which multiply, and nothing deep or long."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if (
+            isinstance(event, yaml.AliasEvent)
+            or self._depth > MAX_DEPTH
+            or len(getattr(event, "value", "")) > MAX_SCALAR
+        ):
+            raise yaml.MarkedYAMLError(problem_mark=event.start_mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 def _yaml(path: Path) -> dict[str, Any] | None:
     if not exists(path):
         return None
+    text = read_text(path, MAX_YAML_BYTES)
     try:
-        value = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
+        value = yaml.load(text, _Loader)
+    # Beside its own errors PyYAML lets through Python's on a date or a number.
+    except Exception as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise RecordError(f"{path}{line}: not valid YAML; restore the file") from None
@@ -122,15 +138,13 @@ def _yaml(path: Path) -> dict[str, Any] | None:
 def _final(path: Path) -> dict[str, NDArray[Any]] | None:
     if not exists(path):
         return None
-    try:
-        with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as archive:
-            known = set(FINAL_KEYS) <= set(archive.files)
-            # The published rounds' keys are not known: what cannot be read is not guessed.
-            final = {name: archive[name] for name in archive.files} if known else {}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
-        # numpy's own words advise to load what is not to be trusted.
-        raise RecordError(f"{path}: not a readable .npz file; restore it") from None
-    for name in FINAL_KEYS if final else ():
-        if final[name].shape[:1] != final["seeds"].shape:
+    final = read_arrays(path, FINAL_KEYS)
+    if len(final) < len(FINAL_KEYS):
+        # The published rounds' keys are not known: what cannot be read is not guessed.
+        return {}
+    seeds, sums = final["seeds"].shape, final["return_sum"].shape
+    for name, array in final.items():
+        shape, kinds = (sums, "iuf") if name.startswith("return_") else (seeds, "iu")
+        if array.shape != shape or shape[:1] != seeds or array.dtype.kind not in kinds:
             raise RecordError(f"{path}: {name!r} does not hold one entry a seed; restore it")
     return final

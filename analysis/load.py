@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.data import Missing, SeedData, SideData
-from shared.errors import RecordError, UserError
-from shared.files import exists, find, read_json_object
+from shared.errors import RecordError, UserError, shown
+from shared.files import exists, find, read_json_object, require_inside
 from shared.launch_info import Launch, read_launches
 from shared.layout import (
     AJAX_CONFIG,
@@ -19,7 +19,15 @@ from shared.layout import (
 )
 from shared.protocol import ROUNDS, SERIES, SIDE_LABEL, Side
 from shared.provenance import REPO, Roots
-from shared.records import Checkpoint, Episode, Evaluation, Record, read_checkpoints, read_rows
+from shared.records import (
+    Checkpoint,
+    Episode,
+    Evaluation,
+    Place,
+    Record,
+    read_checkpoints,
+    read_rows,
+)
 
 C = TypeVar("C", bound=Checkpoint)
 
@@ -35,13 +43,25 @@ _USES: dict[Side, dict[str, str]] = {
 
 #: Arm of a run that recorded no name for it, but a patch.
 PATCHED = "patched (PATCH.txt)"
-_AJAX_SECTIONS = ("run", "constructor", "dreamer_config", "agent_config", "schedule")
+_SECTIONS = ("run", "constructor", "dreamer_config", "agent_config", "schedule")
+_NAMES = ("arm", "round", "reference_commit", "ajax_commit")
+#: Key of a document, or of its ``run`` -> what it holds where it is there, and that in words.
+_KINDS: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(_SECTIONS, (dict, "an object")),
+    **dict.fromkeys(_NAMES, (str | None, "text")),
+    "ajax_distribution": (dict | None, "an object"),
+    "seeds": (list, "a list"),
+}
 
 
 def require_run(root: Path) -> None:
-    """Raise :class:`UserError` unless ``root`` is a directory that holds seeds of either side."""
+    """Raise :class:`UserError` unless ``root`` is a directory that holds seeds of either side.
+
+    So it does where a link leads a file that is read out of the directory.
+    """
     if not root.is_dir():
         raise UserError(f"{root}: no such directory; name the output directory of a round")
+    require_inside(root, RunLayout(root).read_files())
     if not _holds_seeds(root):
         for name, parts in SERIES.items():
             there = [part for each in parts if _holds_seeds(root / (part := ROUNDS[each].part))]
@@ -97,7 +117,7 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
                 f"no evaluation; rerun that process, or name the seeds to compare: --seeds "
                 f"{' '.join(map(str, present))}"
             )
-    loaded = tuple(_load_seed(layout.seed_dir(side, seed), side, seed, every) for seed in seeds)
+    loaded = tuple(_load_seed(layout, place(layout, side, seed), every) for seed in seeds)
     return SideData(
         side,
         source_of(root),
@@ -107,17 +127,20 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
     )
 
 
-def read_ajax_config(path: Path) -> dict[str, Any] | None:
-    """``ajax/config.json``, whose sections must be objects; ``None`` without the file."""
+def read_object(path: Path) -> dict[str, Any] | None:
+    """A document of a process, its values of the kinds that are read; ``None`` without the file."""
     if not exists(path):
         return None
-    config = read_json_object(path)
-    for section in _AJAX_SECTIONS:
-        if not isinstance(config.get(section, {}), dict):
-            raise RecordError(
-                f"{path}: {section!r} is not an object, as expected; restore the file"
-            )
-    return config
+    document = read_json_object(path)
+    run = document.get("run")
+    for found in (document, run if isinstance(run, dict) else {}):
+        for key, (kind, words) in _KINDS.items():
+            if key in found and not isinstance(found[key], kind):
+                raise RecordError(
+                    f"{path}: {key!r} is {shown(found[key])}, not {words}, as expected; restore "
+                    "the file"
+                )
+    return document
 
 
 def recorded_arguments(
@@ -129,11 +152,11 @@ def recorded_arguments(
     """
     if side == "ajax":
         path = layout.ajax_dir / AJAX_CONFIG
-        return path, (read_ajax_config(path) or {}).get("run", {})
+        return path, (read_object(path) or {}).get("run", {})
     seeds = layout.seeds("reference")
     first = seeds[0] if seeds else 0
     path = layout.reference_dir(first if seed is None else seed) / REFERENCE_ARGUMENTS
-    return path, read_json_object(path) if exists(path) else {}
+    return path, read_object(path) or {}
 
 
 def source_of(root: Path) -> str:
@@ -141,20 +164,34 @@ def source_of(root: Path) -> str:
     return Roots(repo=REPO).record(root)
 
 
-def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
+def place(layout: RunLayout, side: Side, seed: int) -> Place:
+    """Whose the rows of one seed's directory must be, as far as its run has recorded it."""
+    _, recorded = recorded_arguments(layout, side, seed)
+    found = {key: recorded[key] for key in ("arm", "round") if recorded.get(key)}
+    for launch in reversed(launches(layout.root)):
+        if side in launch.sides:
+            for key, field in (("arm", f"{side} arm"), ("round", "round")):
+                if launch.fields.get(field):
+                    found.setdefault(key, launch.fields[field])
+    return Place(side, seed, **found)
+
+
+def _load_seed(layout: RunLayout, owner: Place, every: int) -> SeedData:
+    directory = layout.seed_dir(owner.side, owner.seed)
+
     def checkpoints(name: str, kind: type[C]) -> tuple[C, ...] | None:
         # The file that is there, packed or not: it is the one that a message has to name.
         path = find(directory / name)
         if path is None:
             return None
-        return tuple(read_checkpoints(path, kind, seed=seed, every=every))
+        return tuple(read_checkpoints(path, kind, owner, every=every))
 
-    episodes = find(directory / EPISODES) if side == "reference" else None
+    episodes = find(directory / EPISODES) if owner.side == "reference" else None
     return SeedData(
-        seed,
+        owner.seed,
         checkpoints(EVALUATIONS, Evaluation) or (),
         records=checkpoints(RECORDS, Record),
-        episodes=None if episodes is None else tuple(read_rows(episodes, Episode)),
+        episodes=None if episodes is None else tuple(read_rows(episodes, Episode, owner)),
     )
 
 
@@ -168,13 +205,8 @@ def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
 
 
 def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str:
-    _, recorded = recorded_arguments(layout, side, seed)
-    if isinstance(recorded.get("arm"), str):
-        return str(recorded["arm"])
-    for launch in reversed(launches(layout.root)):
-        arm = launch.fields.get(f"{side} arm")
-        if arm and side in launch.sides:
-            return arm
+    if arm := place(layout, side, seed).arm:
+        return arm
     directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seed)
     return PATCHED if (directory / PATCH).exists() else "stock"
 

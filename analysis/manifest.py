@@ -5,7 +5,6 @@ every line, so that a changed number is reported with its line. Gzipped files ar
 their content.
 """
 
-import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.outputs import file_names
-from shared.errors import RecordError
-from shared.files import dump_line, exists, read_jsonl, write_atomic
+from shared.errors import RecordError, printable
+from shared.files import MAX_ROWS_BYTES, dump_line, exists, read_bytes, read_jsonl, write_atomic
 from shared.protocol import ROUNDS
 from shared.scan import files_below
 
@@ -28,7 +27,7 @@ _DERIVED = {
     "reading.json",
     "figures.json",
 }
-_DAMAGED = "is damaged (cannot be unpacked); restore it"
+_DAMAGED = "is damaged (cannot be read or unpacked); restore it"
 #: Files whose lines are digested one by one.
 _TEXT = {".json", ".jsonl", ".md", ".txt", ".yaml", ".DONE"}
 
@@ -54,13 +53,10 @@ class Faults:
 
 
 def _content(path: Path) -> bytes | None:
-    """The bytes that are digested; ``None`` of an archive that cannot be unpacked."""
-    data = path.read_bytes()
-    if path.suffix != ".gz":
-        return data
+    """The bytes that are digested; ``None`` of a file that cannot be read or unpacked."""
     try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error):
+        return read_bytes(path, MAX_ROWS_BYTES)
+    except RecordError:
         return None
 
 
@@ -126,7 +122,7 @@ def manifest_faults(root: Path, *, recorded_only: bool = False) -> Faults:
             changed.append(f"{where}{line}: changed since the manifest was written; restore it")
     gone = [path for path in listed if not (recorded_only and is_derived(path))]
     changed += [f"{root / path}: is missing; restore it" for path in gone]
-    return Faults(tuple(changed), tuple(unlisted))
+    return Faults(tuple(map(printable, changed)), tuple(map(printable, unlisted)))
 
 
 def _read_manifest(root: Path) -> dict[str, dict[str, Any]]:

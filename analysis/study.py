@@ -14,7 +14,7 @@ from analysis.evidence import Evidence, gather
 from analysis.load import PATCHED, launches, load_side, recorded_arguments, require_run
 from analysis.published import load_round, load_statistics, published_side
 from shared.distributions import AJAX_RELEASE_DIGEST
-from shared.errors import UserError
+from shared.errors import UserError, shown
 from shared.launch_info import Revision
 from shared.layout import RunLayout
 from shared.preregistration import KEY as REGISTRATION
@@ -31,6 +31,7 @@ from shared.protocol import (
     Round,
     Side,
 )
+from shared.records import LARGEST_COUNT
 
 #: (reference arm, Ajax arm) -> what the comparison is called.
 TITLES: dict[tuple[str, str], str] = {
@@ -47,6 +48,9 @@ PART_TITLES: dict[str, str] = {
     "4-literal": "Round 4: the literal expectation on both sides",
     "4-exact": "Round 4: the exact expectation on both sides",
 }
+
+#: Of a run; their rows are listed.
+MOST_EVALUATIONS = 100_000
 
 #: The Ajax that must have run unless the user names another: the pinned release, unchanged.
 PINNED_AJAX = ExpectedAjax(version=AJAX_RELEASE, digest=AJAX_RELEASE_DIGEST)
@@ -146,6 +150,11 @@ def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
     else:
         own = _own_arguments(source.directory, side)
         sizes = replace(default, **{key: value for key, value in own.items() if value is not None})
+        if sizes.every < 1 or sizes.rows // sizes.every > MOST_EVALUATIONS:
+            raise UserError(
+                f"{source.directory}: recorded are {sizes.rows} rows with an evaluation every "
+                f"{sizes.every}, which no run has; restore what it recorded"
+            )
     return replace(sizes, seeds=request.seeds) if request.seeds else sizes
 
 
@@ -154,19 +163,16 @@ def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
     own: dict[str, Any] = {}
     for launch in launches(root):
         if side in launch.sides:
-            seeds = launch.fields.get("seeds", "").split()
-            own["seeds"] = (
-                tuple(map(int, seeds)) if seeds and all(map(str.isdigit, seeds)) else None
-            )
-            own["rows"], own["every"] = launch.number("rows"), launch.number("every")
-            own["episodes"] = launch.number("episodes")
+            own["seeds"] = launch.seeds
+            own |= {name: launch.number(name) for name in ("rows", "every", "episodes")}
     path, found = recorded_arguments(RunLayout(root), side)
     every = "log_every" if side == "ajax" else "eval_every"
     for name, key in {"rows": "rows", "every": every, "episodes": "eval_episodes"}.items():
         if key in found:
             own[name] = found[key]
-            if type(own[name]) is not int or own[name] < 1:
-                raise UserError(f"{path}: {key} is {own[name]!r}, expected a positive whole number")
+            if type(own[name]) is not int or not 1 <= own[name] <= LARGEST_COUNT:
+                value = shown(own[name])
+                raise UserError(f"{path}: {key} is {value}, expected a positive whole number")
     return own | ({"tiny": found["tiny"] is True} if "tiny" in found else {})
 
 

@@ -9,7 +9,8 @@ from analysis.outputs import file_names
 from analysis.requests import PART_PLACE, require_round
 from analysis.series import awaited, waiting_line
 from analysis.study import Request, Source, Study, study
-from shared.files import read_json_object
+from shared.errors import printable
+from shared.files import read_json_object, require_inside
 from shared.layout import RunLayout
 from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SERIES, SIDES, Side
 
@@ -29,6 +30,8 @@ def find_targets(root: Path, *, own: bool) -> tuple[list[Target], list[str]]:
     In this project's own tree, rounds without raw records are recomputed from the published
     figures. In a foreign tree nothing of a recorded summary can be recomputed without them.
     """
+    tables = {file for each in ROUNDS.values() for file in file_names(each.number)}
+    require_inside(root, (path for file in tables for path in root.rglob(file)))
     targets, lacking = [], []
     for pairing in PAIRINGS.values():
         directory = root / pairing.directory
@@ -116,7 +119,7 @@ def _other_targets(root: Path, known: set[Path]) -> list[Target]:
                 started = launch.fields["round"]
                 rounds = dict.fromkeys(SIDES, started)
                 request = Request(started, sources, smoke=smoke, rounds=rounds)
-            name = directory.relative_to(root).as_posix()
+            name = printable(directory.relative_to(root).as_posix())
             targets.append(Target(name, directory, request))
     return targets
 

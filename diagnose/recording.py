@@ -10,7 +10,7 @@ import numpy as np
 
 from diagnose.sides import Sides
 from shared.arrays import Arrays, below, read_arrays, write_arrays
-from shared.errors import UserError
+from shared.errors import UserError, shown
 from shared.matched_case import CONTEXT, FIELDS, as_text, of_text
 from shared.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT
@@ -83,14 +83,23 @@ def _kept(wanted: Wanted, directory: Path) -> Path:
     return lengths[enough[0]] if enough else directory / f"{wanted.prefix}{wanted.updates}.npz"
 
 
+def _about(arrays: Arrays) -> dict[str, Any]:
+    """What a recording says of itself; nothing where that is not to be read."""
+    try:
+        about = of_text(arrays["about"])
+    except (KeyError, ValueError, RecursionError):
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
 def read(path: Path, wanted: Wanted) -> Recording:
     """Read ``path``. Raises ``UserError`` unless it is the recording that is wanted."""
     arrays = read_arrays(path)
-    about = of_text(arrays["about"]) if "about" in arrays else {}
+    about = _about(arrays)
     for key, value in wanted.identity.items():
         if about.get(key) != value:
             raise UserError(
-                f"{path}: was recorded with {key} {about.get(key)}, {value} is wanted; "
+                f"{path}: was recorded with {key} {shown(about.get(key))}, {value} is wanted; "
                 "name another --batches, or one that does not exist to record it there"
             )
     recording = Recording(
@@ -99,7 +108,7 @@ def read(path: Path, wanted: Wanted) -> Recording:
     names = {pair.reference for pair in PAIRS}
     if recording.parameters.keys() != names or recording.batches.keys() != {*FIELDS, *CONTEXT}:
         raise UserError(f"{path}: lacks parameters or batches; remove it, and it is recorded anew")
-    held = min(len(each) for each in recording.batches.values())
+    held = min(len(each) if each.ndim else 0 for each in recording.batches.values())
     if held < wanted.updates:
         raise UserError(
             f"{path}: holds {held} updates, {wanted.updates} are wanted; give --updates {held}, or "

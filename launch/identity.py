@@ -69,7 +69,7 @@ class Identity:
                 machine=str(row["machine"]),
                 directory=int(row["directory"]),
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
     def fate(self, out: Path) -> Fate:

@@ -6,7 +6,6 @@ look later.
 """
 
 import fcntl
-import json
 import os
 import time
 from contextlib import suppress
@@ -16,13 +15,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from launch.identity import Fate, Identity, identify
-from shared.errors import UserError
-from shared.files import write_json
+from shared.errors import RecordError, UserError
+from shared.files import read_json_object, write_json
 from shared.layout import RunLayout
 
 FORMAT = 1
 #: Who only looks holds the lock for an instant; a launcher tries for this many seconds.
 PATIENCE_S = 0.5
+#: No launcher was started after this many seconds since 1970, the year 5138.
+_LATEST = 1e11
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def inspect(out: Path) -> Launcher | None:
     """
     recorded = read_launcher(out)
     with suppress(OSError):
-        handle = os.open(RunLayout(out).launch_lock, os.O_RDONLY)
+        handle = os.open(RunLayout(out).launch_lock, os.O_RDONLY | os.O_NONBLOCK)
         try:
             if not _lock(handle, 0.0, fcntl.LOCK_SH):
                 found = recorded or Launcher(Fate.RUNS)
@@ -127,7 +128,8 @@ def read_launcher(out: Path) -> Launcher | None:
     code, since = row.get("exit_code"), row.get("since")
     ended = code if isinstance(code, int) else None
     fate = identity.fate(out) if ended is None else Fate.GONE
-    return Launcher(fate, identity.pid, since if isinstance(since, int | float) else None, ended)
+    known = isinstance(since, int | float) and abs(since) < _LATEST
+    return Launcher(fate, identity.pid, since if known else None, ended)
 
 
 def is_alive(out: Path) -> bool:
@@ -138,10 +140,9 @@ def is_alive(out: Path) -> bool:
 
 def _read(out: Path) -> dict[str, Any]:
     try:
-        row = json.loads(RunLayout(out).launcher.read_bytes())
-    except (OSError, ValueError):
+        return read_json_object(RunLayout(out).launcher)
+    except (OSError, RecordError):
         return {}
-    return row if isinstance(row, dict) else {}
 
 
 def refuse(out: Path, launcher: Launcher | None, *, held: bool = False) -> None:

@@ -1,7 +1,5 @@
 """What is on record of a process beside its own files: who it was, and how it ended."""
 
-import json
-import os
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +7,8 @@ from pathlib import Path
 
 from launch.identity import Identity, identify
 from launch.plan import Job
-from shared.files import write_json
+from shared.errors import RecordError, printable
+from shared.files import read_json_object, read_tail, write_json
 from shared.layout import RunLayout
 from shared.provenance import REPO, Roots
 
@@ -43,12 +42,10 @@ def last_error(log: Path) -> str | None:
 def last_line(log: Path) -> str | None:
     """The last line of a log that says something, or ``None``."""
     try:
-        with log.open("rb") as stream:
-            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LAST_BYTES))
-            lines = stream.read().decode(errors="replace").strip().splitlines()
-    except OSError:
+        lines = read_tail(log, _LAST_BYTES).decode(errors="replace").strip().splitlines()
+    except (OSError, RecordError):
         return None
-    return lines[-1].strip() if lines else None
+    return printable(lines[-1].strip()) if lines else None
 
 
 def record_process(job: Job, pid: int, run: RunLayout) -> None:
@@ -63,7 +60,6 @@ def record_process(job: Job, pid: int, run: RunLayout) -> None:
 def read_process(name: str, run: RunLayout) -> Identity | None:
     """Which process ``name`` was started as; ``None`` if it never was."""
     try:
-        row = json.loads(run.process(name).read_bytes())
-    except (OSError, ValueError):
+        return Identity.from_json(read_json_object(run.process(name)))
+    except (OSError, RecordError):
         return None
-    return Identity.from_json(row) if isinstance(row, dict) else None

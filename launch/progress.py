@@ -10,11 +10,16 @@ from pathlib import Path
 from launch.plan import Job
 from launch.supervise import Outcome
 from shared import layout
+from shared.errors import RecordError
+from shared.files import read_tail
 from shared.layout import RunLayout
 from shared.protocol import Round, updates
+from shared.records import LARGEST_COUNT
 
 #: Seconds between two lines about a running process.
 LINE_EVERY_S = 60.0
+#: Bytes that hold as many lines as are looked at.
+_TAIL_BYTES = 2**16
 #: The speed is that of the last lines of progress only: evaluations and other load come and go.
 RECENT_LINES = 20
 
@@ -78,24 +83,28 @@ def snapshot(job: Job, run: RunLayout, total_rows: int) -> Snapshot:
 
 
 def tail(path: Path, count: int, *needs: str) -> list[dict[str, float]]:
-    """The numbers of the last ``count`` whole lines of a JSON-lines file that is being written.
+    """The numbers of the last ``count`` lines of a JSON-lines file that is being written.
 
     A missing file has none. A line that is cut short, is no JSON or lacks the number ``rows`` or
     one of ``needs`` is passed over: this is a glance at a running process, and the reader of the
     records judges the file.
     """
     try:
-        text = path.read_bytes().decode(errors="replace")
-    except OSError:
+        text = read_tail(path, _TAIL_BYTES).decode(errors="replace")
+    except (OSError, RecordError):
         return []
     found: list[dict[str, float]] = []
-    for line in text.split("\n")[:-1][-count:]:
+    for line in text.splitlines()[-count:]:
         try:
             row = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
-            numbers = {k: v for k, v in row.items() if isinstance(v, int | float)}
+            numbers = {
+                key: value
+                for key, value in row.items()
+                if isinstance(value, int | float) and abs(value) <= LARGEST_COUNT
+            }
             found += [numbers] if numbers.keys() >= {"rows", *needs} else []
     return found
 

@@ -123,7 +123,7 @@ def _jobs(chosen: Round, launches: tuple[Launch, ...], root: Path) -> tuple[Job,
 
 
 def _round(launch: Launch, path: Path) -> Round:
-    name, seeds = launch.fields.get("round"), launch.fields.get("seeds", "").split()
+    name, seeds = launch.fields.get("round"), launch.seeds or ()
     sizes = [launch.number(name) for name in ("rows", "every", "episodes")]
     rows, every, episodes = (size or 0 for size in sizes)
     if name not in ROUNDS or 0 in (rows, every, episodes, len(seeds)):
@@ -132,8 +132,7 @@ def _round(launch: Launch, path: Path) -> Round:
             "that this project started"
         )
     chosen = ROUNDS[name].smoke() if launch.fields.get("smoke") == "yes" else ROUNDS[name]
-    wanted = tuple(int(seed) for seed in seeds if seed.isdecimal())
-    return replace(chosen, seeds=wanted, rows=rows, every=every, episodes=episodes)
+    return replace(chosen, seeds=seeds, rows=rows, every=every, episodes=episodes)
 
 
 def _parser() -> argparse.ArgumentParser:

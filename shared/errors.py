@@ -17,6 +17,8 @@ from typing import NoReturn
 
 EXIT_NO = 1
 EXIT_BAD_INPUT = 2
+#: Characters of a value that a message quotes.
+_QUOTED = 120
 
 _ROOM = "make room there or name another place"
 _PLACE = "name another place"
@@ -28,8 +30,26 @@ _REMEDIES = {
 }
 
 
+def printable(text: str) -> str:
+    """``text`` as one line: line breaks and what a terminal would obey are escaped."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def shown(value: object) -> str:
+    """``value`` as a message quotes it: of a long one the beginning."""
+    text = repr(value)
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]} (cut)"
+
+
 class UserError(Exception):
     """Bad input. The message is one line: what is wrong, where, and what to do about it."""
+
+    def __init__(self, message: str) -> None:
+        # It may name a file that another put there.
+        super().__init__(printable(message))
 
 
 class NotLearningError(Exception):
@@ -80,7 +100,7 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     except OSError as error:
         if error.errno not in _REMEDIES:
             raise
-        where = error.filename or "output"
+        where = printable(str(error.filename or "output"))
         print(f"error: {where}: {error.strerror}; {_REMEDIES[error.errno]}", file=sys.stderr)
         status = EXIT_BAD_INPUT
         if error.filename is None:

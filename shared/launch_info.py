@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.errors import RecordError
+from shared.errors import RecordError, printable
 from shared.files import read_text, write_atomic
 from shared.protocol import SIDES, Side
 from shared.provenance import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
 
 FORMAT = 1
+#: A start takes 2 kB.
+MAX_BYTES = 2**20
 FORMAT_KEY = "format"
 #: Key of the line that identifies this project's own code.
 PROJECT = "project"
@@ -28,6 +30,7 @@ _ROOTS = {"reference": REFERENCE_ROOT, "ajax": AJAX_ROOT, PROJECT: REPO_ROOT}
 _COMMIT = re.compile(r"^(?:(?P<root>\S.*) )?@ (?P<commit>[0-9a-f]{7,40})\b")
 _RELEASE = re.compile(r"^(?P<name>[A-Za-z0-9][\w.\-]*) (?P<version>\d[\w.+!]*)$")
 _YES_NO = {"yes": True, "no": False}
+_NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,13 @@ class Launch:
     def number(self, key: str) -> int | None:
         """A whole number such as ``rows`` or ``every``; ``None`` where the block has none."""
         value = self.fields.get(key, "").strip()
-        return int(value) if re.fullmatch(r"\d+", value) else None
+        return int(value) if _NUMBER.fullmatch(value) else None
+
+    @property
+    def seeds(self) -> tuple[int, ...] | None:
+        """The seeds of this start; ``None`` where the block has none, or other words."""
+        words = self.fields.get("seeds", "").split()
+        return tuple(map(int, words)) if words and all(map(_NUMBER.fullmatch, words)) else None
 
 
 def format_launch(fields: Mapping[str, str]) -> str:
@@ -109,7 +118,7 @@ def format_launch(fields: Mapping[str, str]) -> str:
 
 def append_launch(path: Path, fields: Mapping[str, str]) -> None:
     """Add one block to the file, which appears or changes in one step."""
-    before = f"{path.read_text(encoding='utf-8').rstrip()}\n\n" if path.exists() else ""
+    before = f"{read_text(path, MAX_BYTES).rstrip()}\n\n" if path.exists() else ""
     write_atomic(path, before + format_launch(fields))
 
 
@@ -123,7 +132,8 @@ def parse_launches(text: str, where: str) -> tuple[Launch, ...]:
         key, colon, value = line.partition(":")
         if not colon:
             continue
-        key, value = key.strip(), value.strip()
+        # Values are shown to the user wherever they are compared.
+        key, value = key.strip(), printable(value.strip())
         if key == FORMAT_KEY:
             if value != str(FORMAT):
                 raise RecordError(
@@ -139,7 +149,7 @@ def parse_launches(text: str, where: str) -> tuple[Launch, ...]:
 
 def read_launches(path: Path) -> tuple[Launch, ...]:
     """The starts recorded in the file ``path``, oldest first. Raises :class:`RecordError`."""
-    launches = parse_launches(read_text(path), str(path))
+    launches = parse_launches(read_text(path, MAX_BYTES), str(path))
     if not launches:
         raise RecordError(f"{path}: holds no 'key: value' line; restore the file")
     return launches

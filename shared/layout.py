@@ -1,6 +1,7 @@
 """Where every file of a run lies (protocol section 7). No other module spells these names."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +24,15 @@ LAUNCHER = "launcher.json"
 ASIDE = "aside"
 AJAX_NAME = "ajax"
 
-_REFERENCE_DIRECTORY = re.compile(r"ref_s(\d+)")
-_SEED_DIRECTORY = re.compile(r"s(\d+)")
+_SEED = "(0|[1-9][0-9]{0,9})"
+_REFERENCE_DIRECTORY = re.compile(f"ref_s{_SEED}")
+_SEED_DIRECTORY = re.compile(f"s{_SEED}")
+#: What is read of a reference seed, of Ajax's process, and of one of its seeds.
+_REFERENCE_FILES = (
+    *(EVALUATIONS, RECORDS, EPISODES, PATCH, TIMING, REFERENCE_CONFIG, REFERENCE_ARGUMENTS),
+)
+_AJAX_FILES = (PATCH, TIMING, AJAX_CONFIG, AJAX_FINAL)
+_AJAX_SEED_FILES = (EVALUATIONS, RECORDS)
 
 
 def reference_name(seed: int) -> str:
@@ -103,3 +111,14 @@ class RunLayout:
             return ()
         found = (pattern.fullmatch(path.name) for path in parent.iterdir() if path.is_dir())
         return tuple(sorted(int(match[1]) for match in found if match))
+
+    def read_files(self) -> Iterator[Path]:
+        """Every file that a comparison may read here, whether it is there or not."""
+        yield self.launch_info
+        yield self.done(AJAX_NAME)
+        yield from (self.ajax_dir / name for name in _AJAX_FILES)
+        for seed in self.seeds("ajax"):
+            yield from (self.ajax_seed_dir(seed) / name for name in _AJAX_SEED_FILES)
+        for seed in self.seeds("reference"):
+            yield self.done(reference_name(seed))
+            yield from (self.reference_dir(seed) / name for name in _REFERENCE_FILES)

@@ -1,28 +1,42 @@
 """Typed rows of a run's JSON-lines files (protocol section 7), with their reader and writer.
 
 Every row that this project writes carries ``"format": FORMAT``. Rows of the published rounds
-carry none and are format 0; :data:`MIGRATIONS` lifts a row one format at a time.
+carry none and are format 0; :data:`MIGRATIONS` lifts a row one format at a time. A value that may
+be null may be absent.
 """
 
 import math
 import types
-from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from shared.errors import RecordError
+from shared.errors import RecordError, shown
 from shared.files import read_jsonl
-from shared.protocol import MAX_EPISODE_STEPS
+from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, SIDE_LABEL, SIDES, Side
 
 FORMAT = 1
+#: The sides compute in float32: no number of theirs is larger. Sums and squares of such numbers
+#: are finite in float64.
+LARGEST = 3.4028235e38
+#: Whole numbers up to here are exact as float64, as which JSON's other readers take them.
+LARGEST_COUNT = 2**53
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _from_published(row: dict[str, Any]) -> dict[str, Any]:
-    """Format 0 -> 1: the published rounds did not record how many samples a window has."""
-    return {"window_samples": None, **row} if "train" in row else row
+    """Format 0 -> 1: the published rounds have other names for two things of a window."""
+    if "train" not in row:
+        return row
+    lifted = {"window_samples": row.get("n_metric_samples"), **row}
+    if isinstance(bounds := row.get("retnorm"), dict):
+        lifted["retnorm"] = {_PUBLISHED_BOUNDS.get(key, key): bounds[key] for key in bounds}
+    return lifted
+
+
+_PUBLISHED_BOUNDS = {"lo": "low", "hi": "high"}
 
 
 #: ``MIGRATIONS[n]`` turns a row of format n into one of format n + 1.
@@ -33,7 +47,7 @@ MIGRATIONS: dict[int, Migration] = {0: _from_published}
 class Row:
     """Base of the typed rows: conversion to and from JSON objects."""
 
-    #: Fields that must be finite numbers; ``None`` of an optional field is allowed.
+    #: Fields that must hold finite numbers; ``None`` of an optional field is allowed.
     finite: ClassVar[tuple[str, ...]] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +72,7 @@ class Evaluation(Checkpoint):
     only. ``wall_s`` is seconds since the process began.
     """
 
-    finite = ("mean", "len_mean")
+    finite = ("mean", "len_mean", "returns")
 
     returns: tuple[float, ...] | None
     lengths: tuple[int, ...] | None
@@ -73,12 +87,13 @@ class Record(Checkpoint):
 
     ``train`` holds window means under Ajax's metric names, ``train_raw`` under the side's own;
     a mean that is not a finite number is ``None``. ``side`` is ``ref`` or ``ajax``.
-    ``window_samples`` is the number of updates whose metrics the means average; ``None`` where it
-    was not recorded. ``retnorm`` holds the return normaliser's ``low``, ``high`` and ``scale`` at
-    ``rows``.
+    ``window_samples`` is the number of metric samples that the means average; ``None`` where it
+    was not recorded. The reference's metrics come one update late: its first window with updates
+    has one sample fewer than updates. ``retnorm`` holds the return normaliser's ``low``, ``high``
+    and ``scale`` at ``rows``.
     """
 
-    finite = ("eval_mean",)
+    finite = ("eval_mean", "eval_returns")
 
     side: str
     eval_mean: float
@@ -122,30 +137,68 @@ R = TypeVar("R", bound=Row)
 C = TypeVar("C", bound=Checkpoint)
 
 
-def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """All rows of a JSON-lines file, migrated and checked. Raises :class:`RecordError`."""
-    known = _fields(kind)
-    return [
-        _decode(kind, known, _migrate(row, f"{path}:{number}"), f"{path}:{number}")
-        for number, row in read_jsonl(path)
-    ]
+@dataclass(frozen=True)
+class Place:
+    """Whose rows a file must hold, by where it lies; ``None`` where that is not on record."""
+
+    side: Side
+    seed: int
+    arm: str | None = None
+    round: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{SIDE_LABEL[self.side]} seed {self.seed}"]
+        parts += [f"arm {self.arm}"] if self.arm is not None else []
+        parts += [f"round {self.round}"] if self.round is not None else []
+        return ", ".join(parts)
+
+    def fault(self, row: Mapping[str, Any]) -> str | None:
+        """What says that ``row``, as it was read, is another's; ``None`` where nothing does."""
+        # Only the reference lists the returns of an evaluation (protocol section 7).
+        own = row.get("format") == FORMAT and "side" not in row
+        if self.side == "ajax" and own and row.get("returns"):
+            return "it lists returns, as the reference's do"
+        for key in ("side", "seed", "arm", "round"):
+            wanted, found = getattr(self, key), row.get(key)
+            if key == "side":
+                found = _SIDE_OF_KEY.get(str(found), found)
+            if None not in (wanted, found) and found != wanted and str(found) != str(wanted):
+                return f"its {key} is {shown(row[key])}"
+        return None
 
 
-def read_checkpoints(path: Path, kind: type[C], *, seed: int, every: int | None) -> list[C]:
-    """Rows of ``evals.jsonl`` or ``records.jsonl`` of one seed, in ascending order of ``rows``.
+_SIDE_OF_KEY: dict[str, Side] = {SIDE_KEY[side]: side for side in SIDES}
+
+
+def read_rows(path: Path, kind: type[R], place: Place | None = None) -> list[R]:
+    """All rows of a JSON-lines file, migrated and checked.
+
+    Raises :class:`RecordError`, also at a row that is not of ``place``.
+    """
+    known, rows = _fields(kind), []
+    for number, row in read_jsonl(path):
+        where = f"{path}:{number}"
+        if place is not None and (fault := place.fault(row)):
+            raise RecordError(
+                f"{where}: not a row of {place}: {fault}; put the file back that was written there"
+            )
+        rows.append(_decode(kind, known, _migrate(row, where), where))
+    return rows
+
+
+def read_checkpoints(path: Path, kind: type[C], place: Place, *, every: int | None) -> list[C]:
+    """Rows of ``evals.jsonl`` or ``records.jsonl`` of ``place``, in ascending order of ``rows``.
 
     With ``every``, consecutive checkpoints must be that many rows apart, the first one at
-    ``every``. Raises :class:`RecordError` at a row of another seed, and at a missing, duplicated
+    ``every``. Raises :class:`RecordError` at a row of another place, and at a missing, duplicated
     or out-of-order checkpoint.
     """
-    rows = read_rows(path, kind)
+    rows = read_rows(path, kind, place)
     if not rows:
         raise RecordError(f"{path}: holds no checkpoint; rerun this process")
     previous = 0
     for number, row in enumerate(rows, start=1):
         where, at = f"{path}:{number}", row.rows
-        if row.seed != seed:
-            raise RecordError(f"{where}: seed {row.seed} in seed {seed}'s file")
         if at <= 0:
             raise RecordError(f"{where}: rows is {at}, expected a positive number")
         if at == previous:
@@ -190,25 +243,34 @@ def _decode(
     """Build one typed row; keys that the type does not know are ignored (newer minor additions)."""
     values: dict[str, Any] = {}
     for name, (annotation, required) in known.items():
-        if name not in row:
-            if required:
-                raise RecordError(f"{where}: {name!r} is missing; restore the line")
-            continue
+        if required and name not in row:
+            raise RecordError(f"{where}: {name!r} is missing; restore the line")
         try:
-            values[name] = _convert(row[name], annotation)
-        except (TypeError, ValueError, OverflowError):
+            values[name] = _convert(row.get(name), annotation)
+        except OverflowError:
             raise RecordError(
-                f"{where}: {name!r} is {row[name]!r}, expected {_describe(annotation)}"
+                f"{where}: {name!r} is {shown(row[name])}, larger than any number of a run; "
+                "restore the line"
+            ) from None
+        except (TypeError, ValueError):
+            raise RecordError(
+                f"{where}: {name!r} is {shown(row[name])}, expected {_describe(annotation)}"
             ) from None
     for name in kind.finite:
-        if isinstance(values.get(name), float) and not math.isfinite(values[name]):
-            raise RecordError(f"{where}: {name!r} is {values[name]}, expected a finite number")
+        held = values[name] if isinstance(values[name], tuple) else (values[name],)
+        for value in held:
+            if isinstance(value, float) and not math.isfinite(value):
+                raise RecordError(f"{where}: {name!r} is {value}, expected a finite number")
     return kind(**values)
 
 
 def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
+    """Name -> its annotation, and whether it must be there: what may be null may be absent."""
     hints = get_type_hints(kind)
-    return {field.name: (hints[field.name], field.default is MISSING) for field in fields(kind)}
+    return {
+        field.name: (hints[field.name], type(None) not in get_args(hints[field.name]))
+        for field in fields(kind)
+    }
 
 
 def _convert(value: Any, annotation: Any) -> Any:
@@ -226,10 +288,14 @@ def _convert(value: Any, annotation: Any) -> Any:
         return {str(key): _convert(item, arguments[1]) for key, item in value.items()}
     if annotation is float:
         _require(isinstance(value, int | float) and not isinstance(value, bool))
+        if LARGEST < abs(value) < math.inf:
+            raise OverflowError
         return float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():
-        return int(value)
+        value = int(value)
     _require(type(value) is annotation)
+    if annotation is int and abs(value) > LARGEST_COUNT:
+        raise OverflowError
     return value
 
 

@@ -42,6 +42,8 @@ _ABSOLUTE_IN_TEXT = re.compile(
 )
 #: Harmless absolute paths that say nothing of a machine.
 _ALLOWED = re.compile(r"^/(?:dev/(?:null|stdout|stderr|shm)|usr/bin/env|bin/(?:sh|bash))$")
+#: Bytes of a file, and of what an archive unpacks to.
+MAX_BYTES = 2**28
 #: Names too common to tell a machine or a person from a word.
 _COMMON = {"root", "user", "admin", "runner", "localhost", "ubuntu", "debian", "python", "main"}
 
@@ -126,7 +128,7 @@ def scan_tree(
     found: list[Finding] = []
     for path in files_below(root):
         if path.suffix not in skip_suffixes:
-            data = _unpacked(read_bytes(path))
+            data = _unpacked(read_bytes(path, MAX_BYTES))
             binary = b"\0" in data
             text = _printable(data) if binary else data.decode("utf-8", errors="replace")
             found.extend(scan_text(text, path, forbidden, binary=binary))
@@ -137,6 +139,8 @@ def _unpacked(data: bytes) -> bytes:
     """The members of a zip archive, which an .npz file is, one after the other; else ``data``."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+                return data
             return b"\0".join(archive.read(name) for name in archive.namelist())
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError):
         return data  # damaged, or packed in a way of its own: what it says as it stands

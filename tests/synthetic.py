@@ -2,8 +2,9 @@
 
 :func:`write_run` writes protocol section 7's layout for both sides: a run that passes every check
 of ``analysis.compare``. Values are spelled out here and not taken from ``shared``, so that a wrong
-table there is noticed. ``old=True`` writes what the published rounds left: rows without format and
-sample count, gzipped records, commits in ``launch_info.txt`` only, final arrays of unknown names.
+table there is noticed. ``old=True`` writes what the published rounds left: rows without format
+and with other names for two things, gzipped records, commits in ``launch_info.txt`` only, final
+arrays of unknown names.
 """
 
 import gzip
@@ -240,15 +241,25 @@ def _training(plan: Plan, side: str, seed: int, rows: int, trained: bool) -> Jso
 
 def write_lines(path: Path, rows: Sequence[Json], *, plan: Plan, packed: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if plan.old:
-        rows = [{k: v for k, v in row.items() if k != "window_samples"} for row in rows]
-    else:
-        rows = [{"format": 1, **row} for row in rows]
+    rows = [_published(row) if plan.old else {"format": 1, **row} for row in rows]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     if packed:
         path.with_name(path.name + ".gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     else:
         path.write_text(text)
+
+
+def _published(row: Json) -> Json:
+    """A row as the published rounds have it: other names, and Ajax's without what it lacks."""
+    names = {"window_samples": "n_metric_samples"}
+    found = {names.get(key, key): value for key, value in row.items()}
+    if "mean" in row and row["returns"] is None:
+        return {key: value for key, value in found.items() if key not in ("lengths", "wall_s")}
+    if row.get("side") == "ajax":
+        return found | {"train_raw": row["train"], "retnorm": None}
+    if bounds := row.get("retnorm"):
+        found["retnorm"] = {"lo": bounds["low"], "hi": bounds["high"], "scale": bounds["scale"]}
+    return found
 
 
 # --- the reference side ---------------------------------------------------------------------
@@ -470,9 +481,13 @@ def _launch_info(plan: Plan) -> str:
     if plan.old:
         return (
             "launched: 2026-10-03 20:29:57 +0200\n"
-            "Darwin arm64\n"
+            "host: Darwin arm64\n"
+            "load: 20:29  up 16 days,  1:09, 1 user, load averages: 22.39 22.57 24.61\n"
             f"reference: <reference-checkout> @ {REFERENCE_SHA}\n"
             f"ajax: <ajax-root> @ {OLD_AJAX_SHA}; uncommitted diff vs HEAD sha1: {EMPTY_DIFF}\n"
+            "REF_XLA_FLAGS='' AJAX_XLA_FLAGS=''\n"
+            f"rows {plan.rows}, every {plan.every}, eval episodes {plan.episodes}, "
+            f"seeds {' '.join(map(str, plan.seeds))}\n"
         )
     release = f"{RELEASE['name']} {RELEASE['version']}; digest sha256: {RELEASE['digest']}"
     registered = f"pre-registration: {plan.registered}\n" if plan.registered else ""

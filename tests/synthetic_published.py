@@ -16,9 +16,11 @@ from typing import Any
 
 from scipy import stats
 
+from shared.provenance import REPO
 from tests.synthetic import ROUND1, ROUND2, ROUND3, buffers, episodes_of, write_run
 
 KEYS = {"reference": "ref", "ajax": "ajax"}
+FIGURES = REPO / "results" / "published"
 
 
 def write_results(root: Path) -> Path:
@@ -145,3 +147,118 @@ def _welch_p(first: list[float], second: list[float]) -> float:
         part**2 / (len(sample) - 1) for part, sample in zip(parts, (first, second), strict=True)
     )
     return float(2 * stats.t.sf(abs(t), df))
+
+
+# --- the published figures themselves -------------------------------------------------------
+
+
+def write_published(root: Path) -> Path:
+    """The published study as it was published, as far as its figures are recorded here.
+
+    Evaluations, tables, and of Ajax the logged S2 are the published ones. Training episodes and
+    window means were not: there are none of the former, and others' of the latter.
+    """
+    stated = [json.loads(line) for line in (FIGURES / "statistics.jsonl").read_text().splitlines()]
+    for number, plan in ((1, ROUND1), (2, ROUND2), (3, ROUND3)):
+        run = write_run(root / f"round{number}", replace(plan, old=True))
+        lines = (FIGURES / f"round{number}.jsonl").read_text().splitlines()
+        figures = [each for each in map(json.loads, lines) if each["kind"] == "evaluation"]
+        for side in KEYS:
+            for seed in plan.seeds:
+                own = [each for each in figures if (each["side"], each["seed"]) == (side, seed)]
+                _publish(_directory(run, side, seed), side, own, _curve(stated, number, side, seed))
+    for name, directory in (
+        ("round1", "round1"),
+        ("pairE", "round2/pairE"),
+        ("pairR", "round2/pairR"),
+    ):
+        _write(root / directory / "summary.json", _stated_summary(_of(stated, name), root, name))
+    _write(root / "round3" / "analysis3.json", _stated_analysis3(_of(stated, "round3")))
+    return root
+
+
+def _publish(
+    directory: Path, side: str, figures: list[dict[str, Any]], curve: list[float] | None
+) -> None:
+    """Put the published evaluations, and S2 of Ajax, into the files of one seed."""
+    path = directory / "evals.jsonl"
+    rows = [
+        row | {"mean": each["mean"], "len_mean": each["mean"], "returns": each.get("returns")}
+        for row, each in zip(_rows(path), figures, strict=True)
+    ]
+    if side == "reference":
+        rows = [row | {"lengths": row["returns"]} for row in rows]
+        (directory / "episodes.jsonl.gz").unlink()
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = directory / "records.jsonl.gz"
+    records = [
+        row | {"eval_mean": each["mean"], "eval_returns": each.get("returns")}
+        for row, each in zip(_rows(path), figures, strict=True)
+    ]
+    for row, value in zip(records, curve or [], strict=bool(curve)):
+        row["s2_logged"] = value
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in records).encode()))
+
+
+def _of(stated: list[dict[str, Any]], comparison: str) -> list[dict[str, Any]]:
+    return [each for each in stated if each["comparison"] == comparison]
+
+
+def _curve(stated: list[dict[str, Any]], number: int, side: str, seed: int) -> list[float] | None:
+    """S2 of Ajax at every checkpoint, from the comparison that has this round's."""
+    name = {1: "round1", 2: "pairR", 3: "round3"}[number]
+    found = [each for each in _of(stated, name) if each["kind"] == "seed" and "S2_curve" in each]
+    curves = [each["S2_curve"] for each in found if (each["side"], each["seed"]) == (side, seed)]
+    return curves[0] if curves and side == "ajax" else None
+
+
+def _stated_summary(stated: list[dict[str, Any]], root: Path, name: str) -> dict[str, Any]:
+    (rule,) = (each for each in stated if each["kind"] == "rule")
+    seeds = [each for each in stated if each["kind"] == "seed"]
+    of_round = {
+        "reference": "round2" if name == "pairE" else "round1",
+        "ajax": "round2" if name == "pairR" else "round1",
+    }
+    per_seed: dict[str, dict[str, Any]] = {"ref": {}, "ajax": {}}
+    for each in seeds:
+        means = _means(root / of_round[each["side"]], each["side"], each["seed"])
+        per_seed[KEYS[each["side"]]][str(each["seed"])] = {
+            **{key: each[key] for key in ("S1", "S2", "S2_curve")},
+            "eval": list(means.values()),
+        }
+    return {
+        "smoke": False,
+        "seeds": [0, 1, 2],
+        "rows": seeds[0]["rows"],
+        "s1_rows": rule["rows"],
+        "A": rule["A"],
+        "ref_S1_min": rule["reference_low"],
+        "ref_S1_max": rule["reference_high"],
+        "LEARNS": rule["LEARNS"],
+        "WITHIN_RANGE": rule["WITHIN_RANGE"],
+        "per_seed": per_seed,
+        "ajax_s2_audit": {
+            str(each["seed"]): {"logged": each["logged"], "audited": each["audited"]}
+            for each in stated
+            if each["kind"] == "s2_audit"
+        },
+        "checks": ["PASS  ref_s0: exit code 0 (ref_s0.DONE)"],
+        "checks_failed": 0,
+    }
+
+
+def _stated_analysis3(stated: list[dict[str, Any]]) -> dict[str, Any]:
+    seeds = [each for each in stated if each["kind"] == "seed"]
+    (concordance,) = (each for each in stated if each["kind"] == "concordance")
+    return {
+        **{
+            f"{name.lower()}_{KEYS[side]}": [each[name] for each in seeds if each["side"] == side]
+            for name in ("LATE", "S1")
+            for side in KEYS
+        },
+        "p_late": next(each["p"] for each in stated if each["kind"] == "welch"),
+        "concordance": {
+            key: value for key, value in concordance.items() if key not in ("kind", "comparison")
+        },
+        "reading": next(each["text"] for each in stated if each["kind"] == "reading"),
+    }

@@ -31,6 +31,24 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
         read_arrays(path)
 
 
+def test_arrays_larger_than_a_file_may_have_are_refused(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, a=np.zeros(10**6))
+    assert path.stat().st_size < 10**4
+    assert read_arrays(path)["a"].shape == (10**6,)
+    monkeypatch.setattr("shared.arrays.MAX_BYTES", 10**6)
+    with pytest.raises(UserError, match=r"x\.npz: is no readable \.npz file"):
+        read_arrays(path)
+
+
+def test_only_the_arrays_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.ones(2), b=np.array([{}], dtype=object))
+    assert list(read_arrays(path, ("a", "c"))) == ["a"]
+    with pytest.raises(UserError, match=r"x\.npz: is no readable \.npz file"):
+        read_arrays(path)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"x\.npz"):
         read_arrays(tmp_path / "x.npz")

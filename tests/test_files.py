@@ -269,13 +269,25 @@ def test_a_line_that_did_not_fit_leaves_room_for_the_next(tmp_path: Path, monkey
     assert [row["n"] for _, row in read_jsonl(path)] == [0, 2]
 
 
-@pytest.mark.parametrize("half", ['{"n": 1', '{"n": 1}'])
+@pytest.mark.parametrize("half", ['{"n": 1', '{"n": 1, "m": {}', "{"])
 def test_nothing_is_appended_to_half_a_line(tmp_path: Path, half: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"n": 0}\n' + half)
     with pytest.raises(RecordError, match=r"rows\.jsonl: the last line is cut short"):
         JsonlWriter(path)
     assert path.read_text() == '{"n": 0}\n' + half
+
+
+def test_a_last_line_that_lacks_only_its_newline_is_a_line_and_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"n": 0}\n{"n": 1}')
+    assert [row["n"] for _, row in read_jsonl(path)] == [0, 1]
+    for number in (2, 3):
+        with JsonlWriter(path) as writer:
+            writer.write({"n": number})
+    assert path.read_text() == '{"n": 0}\n{"n": 1}\n{"n": 2}\n{"n": 3}\n'
+    path.with_name("packed.jsonl.gz").write_bytes(gzip.compress(b'{"n": 0}'))
+    assert [row["n"] for _, row in read_jsonl(tmp_path / "packed.jsonl")] == [0]
 
 
 # --- damage ---------------------------------------------------------------------------------
@@ -287,13 +299,15 @@ GOOD = b'{"a": 1}\n'
     ("content", "expected"),
     [
         (GOOD + b'{"a": 2', "rows.jsonl:2: the last line is cut short"),
-        (GOOD + b'{"a": 2}', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b'{"a": {}', "rows.jsonl:2: the last line is cut short"),
+        (GOOD + b"2", "rows.jsonl:2: expected an object"),
         (GOOD + b"not json\n" + GOOD, "rows.jsonl:2: not valid JSON"),
         (GOOD + GOOD + b'{"a": }\n', "rows.jsonl:3: not valid JSON"),
         (GOOD + b"\n" + GOOD, "rows.jsonl:2: not valid JSON"),
         (b"[1, 2]\n", "rows.jsonl:1: expected an object"),
         (GOOD + b"null\n", "rows.jsonl:2: expected an object"),
         (GOOD + b'{"a": ' + b"1" * 5_000 + b"}\n", "rows.jsonl:2: not valid JSON (a number too"),
+        (GOOD + b'{"a": -' + b"1" * 41 + b"}\n", "rows.jsonl:2: not valid JSON (a number too"),
         (GOOD + b'{"a": ' + b"[" * 100_000 + b"\n", "rows.jsonl:2: not valid JSON (a number too"),
         (GOOD + b'{"a": "\xff"}\n', "rows.jsonl: is not UTF-8 text (byte 16)"),
     ],
@@ -349,7 +363,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").mkdir()
     assert message(tmp_path / "rows.jsonl").startswith("rows.jsonl: is a directory")
     (tmp_path / "file").write_text("")
-    assert message(tmp_path / "file" / "rows.jsonl").startswith("rows.jsonl.gz: unreadable (Not a")
+    assert message(tmp_path / "file" / "rows.jsonl").startswith("rows.jsonl: unreadable (Not a")
 
 
 @pytest.mark.parametrize(
@@ -358,6 +372,9 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         ('{"a": 1,\n "b": }\n', "x.json:2: not valid JSON"),
         ("", "x.json:1: not valid JSON"),
         ("[" * 100_000, "x.json:1: not valid JSON (a number too long or brackets too deep)"),
+        ("[" * 60 + "]" * 60, "x.json:1: has 50 values in one another"),
+        ('{"a": ' * 60 + "1" + "}" * 60, "x.json:1: has 50 values in one another"),
+        ('{\n"a": ' + "1" * 41 + "}", "x.json:1: not valid JSON (a number too long or brackets"),
     ],
 )
 def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content, expected) -> None:

@@ -102,6 +102,28 @@ def test_the_last_start_of_a_side_counts() -> None:
     assert side_revision(parse_launches(text, "x"), "ajax") == Revision(OTHER)
 
 
+@pytest.mark.parametrize(
+    ("value", "seeds", "number"),
+    [
+        ("0 1 2", (0, 1, 2), None),
+        ("7", (7,), 7),
+        ("", None, None),
+        ("0 x", None, None),
+        ("-1", None, None),
+        ("\N{SUPERSCRIPT TWO}", None, None),
+        ("1" * 5_000, None, None),
+    ],
+)
+def test_only_whole_numbers_count_as_such(value: str, seeds: object, number: object) -> None:
+    (launch,) = parse_launches(f"seeds: {value}\n", "x")
+    assert (launch.seeds, launch.number("seeds")) == (seeds, number)
+
+
+def test_a_value_holds_nothing_that_a_terminal_obeys() -> None:
+    (launch,) = parse_launches("ajax arm: a\x1b[2Jb\n", "x")
+    assert launch.fields["ajax arm"] == "a\\x1b[2Jb"
+
+
 def test_an_unknown_format_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "launch_info.txt"
     path.write_text("format: 1\nrows: 1\n\nformat: 2\n")

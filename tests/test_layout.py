@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from shared import layout
 from shared.layout import RunLayout, reference_name
+from tests.synthetic import write_run
 
 ROOT = Path("out")
 
@@ -66,6 +67,10 @@ def test_only_directories_named_as_seeds_count(tmp_path: Path) -> None:
         "ref_s1x",
         "xref_s1",
         "ref_s-1",
+        "ref_s01",
+        "ref_s\N{ARABIC-INDIC DIGIT THREE}",
+        "ref_s" + "1" * 11,
+        "ajax/s00",
         "s4",
         "ajax/ref_s5",
         "ajax/sx",
@@ -82,3 +87,9 @@ def test_a_directory_that_is_no_run_has_no_seeds(tmp_path: Path) -> None:
     (tmp_path / "ajax").write_text("a file")
     assert RunLayout(tmp_path).seeds("ajax") == ()
     assert RunLayout(tmp_path / "absent").seeds("reference") == ()
+
+
+def test_every_file_that_is_read_is_listed(tmp_path: Path) -> None:
+    run = RunLayout(write_run(tmp_path / "run"))
+    files = {path for path in run.root.rglob("*") if path.is_file()}
+    assert files <= {*run.read_files(), *map(run.log, ("ajax", "ref_s0", "ref_s1"))}

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +74,15 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
         for name, line in ((EVALS, 4), (RECORDS, 4), (AJAX_EVALS, 4), (AJAX_RECORDS, 4))
     },
     "truncated episodes": (relined(EPISODES, cut_short), f"{EPISODES}:", "cut short"),
-    "only the newline is lost": (
-        relined(EVALS, lambda lines: lines.append(lines.pop()[:-1])),
-        f"{EVALS}:4",
-        "cut short",
+    "absurd evaluation": (
+        field(AJAX_EVALS, 2, "mean", 1e308),
+        f"{AJAX_EVALS}:2",
+        "larger than any",
     ),
+    "absurd score": (field(EPISODES, 2, "score", -1e300), f"{EPISODES}:2", "larger than any"),
+    "absurd row": (field(EPISODES, 2, "row_last", 10**30), f"{EPISODES}:2", "larger than any"),
+    "absurd metric": (field(RECORDS, 4, "train", {"a": 1e300}), f"{RECORDS}:4", "larger than any"),
+    "NaN return": (field(EVALS, 2, "returns", [1.0, float("nan")]), f"{EVALS}:2", "'returns' is n"),
     "not JSON": (
         relined(EVALS, lambda lines: lines.__setitem__(1, "step 800: 31.5\n")),
         f"{EVALS}:2",
@@ -115,7 +121,7 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
         f"{EVALS}:5",
         "checkpoint 400 follows 1600",
     ),
-    "another seed's line": (field(EVALS, 3, "seed", 0), f"{EVALS}:3", "seed 0 in seed 1's file"),
+    "another seed's line": (field(EVALS, 3, "seed", 0), f"{EVALS}:3", "its seed is 0"),
     "NaN evaluation": (field(EVALS, 2, "mean", float("nan")), f"{EVALS}:2", "'mean' is nan"),
     "NaN length": (field(EVALS, 2, "len_mean", float("nan")), f"{EVALS}:2", "'len_mean' is nan"),
     "infinite evaluation": (
@@ -182,7 +188,7 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
     "final state no archive": (
         written("ajax/ajax_final.npz", b"PK\x03\x04 nothing"),
         "ajax/ajax_final.npz",
-        "not a readable .npz",
+        "no readable .npz",
     ),
     "final state of other seeds": (
         final_without_a_seed,
@@ -190,6 +196,84 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
         "rows",
     ),
 }
+
+
+def copied(source: str, target: str) -> Damage:
+    return lambda root: shutil.copyfile(root / source, root / target)
+
+
+def in_every_line(name: str, **says: object) -> Damage:
+    def change(lines: list[str]) -> None:
+        lines[:] = [json.dumps({**json.loads(line), **says}) + "\n" for line in lines]
+
+    return relined(name, change)
+
+
+#: Rows of another side, seed, arm or round -> what happens, the place named, what gives it away.
+FOREIGN: dict[str, tuple[Damage, str, str]] = {
+    "the reference's evaluations": (
+        copied("ref_s0/evals.jsonl", AJAX_EVALS),
+        AJAX_EVALS,
+        "returns",
+    ),
+    "the reference's records": (
+        copied("ref_s0/records.jsonl", AJAX_RECORDS),
+        AJAX_RECORDS,
+        "'ref'",
+    ),
+    "Ajax's records": (copied("ajax/s1/records.jsonl", RECORDS), RECORDS, "its side is 'ajax'"),
+    "episodes of another seed": (copied("ref_s0/episodes.jsonl", EPISODES), EPISODES, "seed is 0"),
+    "records of another seed": (copied("ref_s0/records.jsonl", RECORDS), RECORDS, "its seed is 0"),
+    "another arm": (in_every_line(EVALS, arm="exact"), EVALS, "its arm is 'exact'"),
+    "another arm of Ajax": (in_every_line(AJAX_RECORDS, arm="literal"), AJAX_RECORDS, "'literal'"),
+    "another round": (in_every_line(RECORDS, round="3"), RECORDS, "its round is '3'"),
+    "episodes of another round": (in_every_line(EPISODES, round="4-exact"), EPISODES, "4-exact"),
+    "another side that says so": (in_every_line(EVALS, side="ajax"), EVALS, "its side is 'ajax'"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_of_another_place_are_refused(
+    what: str, packed: bool, smoke: Path, command: Command
+) -> None:
+    damage, name, message = FOREIGN[what]
+    damage(smoke)
+    if packed:
+        path = smoke / name
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    done = command(compare.main, "--smoke", "--root", smoke)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith(f"error: {smoke / name}{'.gz' if packed else ''}:1: not a row of ")
+    assert message in done.err
+
+
+def test_rows_that_say_where_they_belong_are_read(smoke: Path) -> None:
+    before = [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")]
+    for path in [*smoke.glob("ref_s*/*.jsonl"), *smoke.glob("ajax/s*/*.jsonl")]:
+        side = "ref" if path.parent.name.startswith("ref_") else "ajax"
+        says = {"side": side, "arm": "stock", "round": "1"}
+        in_every_line(path.relative_to(smoke).as_posix(), **says)(smoke)
+    assert [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")] == before
+
+
+def test_the_arm_and_round_of_the_last_start_count_where_a_process_recorded_none(
+    smoke: Path, command: Command
+) -> None:
+    arguments = json.loads((smoke / "ref_s1/run_args.json").read_text())
+    del arguments["arm"]
+    (smoke / "ref_s1/run_args.json").write_text(json.dumps(arguments))
+    in_every_line(EVALS, arm="exact")(smoke)
+    done = command(compare.main, "--smoke", "--root", smoke)
+    assert (done.status, "its arm is 'exact'" in done.err) == (2, True)
+
+
+def test_a_whole_last_line_without_its_newline_is_a_line(smoke: Path) -> None:
+    before = [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")]
+    for name in (EVALS, RECORDS, EPISODES, AJAX_EVALS, AJAX_RECORDS):
+        relined(name, lambda lines: lines.append(lines.pop()[:-1]))(smoke)
+    assert [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")] == before
 
 
 #: Files that an earlier, good comparison left in the run's directory.
@@ -279,10 +363,13 @@ def test_old_rows_hold_the_same_figures(smoke: Path, old_smoke: Path) -> None:
     for side in ("reference", "ajax"):
         new, old = (load_side(root, side, (0, 1), 400) for root in (smoke, old_smoke))
         for first, second in zip(new.seeds, old.seeds, strict=True):
-            assert first.evaluations == second.evaluations
+            assert [replace(row, wall_s=None) for row in first.evaluations] == [
+                replace(row, wall_s=None) for row in second.evaluations
+            ]
             assert first.episodes == second.episodes
             for row, older in zip(first.records or (), second.records or (), strict=True):
-                assert older.window_samples is None
+                assert older.window_samples == row.window_samples
+                assert older.retnorm == (row.retnorm if side == "reference" else None)
                 assert row.eval_mean == older.eval_mean
                 trained = {k: v for k, v in row.train.items() if v is not None}
                 assert trained.items() <= older.train.items()

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,7 +72,19 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "damaged archive": (
         lambda root: (root / "round1/records.jsonl.gz").write_bytes(packed(TEXT)[:-9]),
-        "round1/records.jsonl.gz: is damaged (cannot be unpacked); restore it",
+        "round1/records.jsonl.gz: is damaged (cannot be read or unpacked); restore it",
+    ),
+    "an archive that expands": (
+        lambda root: (root / "round1/records.jsonl.gz").write_bytes(packed(" " * (2**26 + 1))),
+        "round1/records.jsonl.gz: is damaged (cannot be read or unpacked); restore it",
+    ),
+    "a file without end": (
+        lambda root: os.truncate(root / "round1/curves.png", 2**34),
+        "round1/curves.png: is damaged (cannot be read or unpacked); restore it",
+    ),
+    "a name that a terminal obeys": (
+        lambda root: (root / "a\n\x1b[2J").write_text("x"),
+        "a\\n\\x1b[2J: is not in the manifest",
     ),
     "missing": (
         lambda root: (root / "round1/curves.png").unlink(),

@@ -18,6 +18,7 @@ from shared.records import (
     MIGRATIONS,
     Episode,
     Evaluation,
+    Place,
     Progress,
     Record,
     Row,
@@ -30,7 +31,7 @@ Json = dict[str, Any]
 
 # --- round trip -----------------------------------------------------------------------------
 
-numbers = st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 counts = st.integers(0, 2**53)
 metrics = st.dictionaries(st.text(max_size=8), st.none() | numbers, max_size=4)
 ROWS: dict[type[Row], st.SearchStrategy[Any]] = {
@@ -136,6 +137,15 @@ EPISODE: Json = {
     "score": 20.0,
     "terminal": True,
 }
+#: By kind of row, what may be null.
+NULLABLE: dict[type[Row], set[str]] = {
+    Evaluation: {"returns", "lengths", "len_mean", "wall_s"},
+    Record: {
+        *("eval_len_mean", "eval_returns", "s2_logged", "train_raw", "retnorm", "wall_s"),
+        "window_samples",
+    },
+    Episode: set(),
+}
 GOOD: dict[type[Row], Json] = {Evaluation: EVALUATION, Record: RECORD, Episode: EPISODE}
 
 
@@ -176,6 +186,14 @@ def test_every_older_format_has_one_step_to_the_next() -> None:
     assert MIGRATIONS[0]({"mean": 1.0}) == {"mean": 1.0}
 
 
+def test_a_window_of_the_published_rounds_keeps_its_count_of_samples(tmp_path: Path) -> None:
+    old = {key: value for key, value in RECORD.items() if key not in ("format", "window_samples")}
+    old |= {"n_metric_samples": 480, "retnorm": {"lo": 0.5, "hi": 2.0, "scale": 1.5}}
+    (row,) = read_rows(write(tmp_path / "records.jsonl", old), Record)
+    assert row.window_samples == 480
+    assert row.retnorm == {"low": 0.5, "high": 2.0, "scale": 1.5}
+
+
 def test_whole_numbers_may_be_written_with_a_decimal_point(tmp_path: Path) -> None:
     path = write(tmp_path / "evals.jsonl", EVALUATION | {"rows": 2_000.0, "lengths": [100.0, 50]})
     (row,) = read_rows(path, Evaluation)
@@ -184,15 +202,18 @@ def test_whole_numbers_may_be_written_with_a_decimal_point(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_every_required_key_is_missed_by_name(tmp_path: Path, kind: type[Row]) -> None:
-    optional = {"format", "len_mean", "wall_s", "window_samples"} - (
-        {"len_mean"} if kind is not Evaluation else set()
-    )
+def test_what_may_be_null_may_be_absent_and_every_other_key_is_missed_by_name(
+    tmp_path: Path, kind: type[Row]
+) -> None:
+    optional = NULLABLE[kind] | {"format"}
     for key in GOOD[kind]:
         rest = {name: value for name, value in GOOD[kind].items() if name != key}
         path = write(tmp_path / "rows.jsonl", GOOD[kind], rest)
         if key in optional:
-            assert len(read_rows(path, kind)) == 2
+            null = write(
+                tmp_path / "null.jsonl", GOOD[kind] | ({key: None} if key != "format" else {})
+            )
+            assert read_rows(path, kind)[1:] == read_rows(null, kind)
         else:
             text = refusal(lambda path=path: read_rows(path, kind), path)
             assert text == f"rows.jsonl:2: '{key}' is missing; restore the line"
@@ -212,7 +233,13 @@ def test_every_required_key_is_missed_by_name(tmp_path: Path, kind: type[Row]) -
         (Evaluation, {"mean": float("-inf")}, "'mean' is -inf, expected a finite number"),
         (Evaluation, {"len_mean": float("nan")}, "'len_mean' is nan, expected a finite number"),
         (Evaluation, {"rows": float("inf")}, "'rows' is inf, expected an integer"),
-        (Evaluation, {"mean": 10**400}, f"'mean' is {10**400}, expected a number"),
+        (Evaluation, {"mean": 10**39}, "'mean' is 1000000"),
+        (Evaluation, {"mean": 1e308}, "'mean' is 1e+308, larger than any number of a run"),
+        (Evaluation, {"rows": 2**53 + 1}, f"'rows' is {2**53 + 1}, larger than any number"),
+        (Evaluation, {"returns": [1.0, float("nan")]}, "'returns' is nan, expected a finite"),
+        (Record, {"train": {"a": -1e300}}, "'train' is {'a': -1e+300}, larger than any number"),
+        (Episode, {"row_last": 10**39}, "'row_last' is 1000000"),
+        (Evaluation, {"returns": ["x" * 10**5]}, "'returns' is ['xxx"),
         (Evaluation, {"returns": 5}, "'returns' is 5, expected "),
         (Evaluation, {"returns": ["a"]}, "'returns' is ['a'], expected "),
         (Evaluation, {"lengths": [1.5]}, "'lengths' is [1.5], expected "),
@@ -235,6 +262,7 @@ def test_a_wrong_value_is_named_with_its_line(tmp_path, kind, change, expected, 
         path.unlink()
     text = refusal(lambda: read_rows(path, kind), path)
     assert text.startswith(f"rows.jsonl:3: {expected}")
+    assert len(text) < 400
 
 
 @pytest.mark.parametrize("version", [2, -1, "1", 1.5, None, True, [1]])
@@ -262,6 +290,41 @@ def test_damaged_lines_are_refused_with_their_number(tmp_path: Path, damage, exp
     assert refusal(lambda: read_rows(path, Episode), path).startswith(expected)
 
 
+# --- whose a row is ---------------------------------------------------------------------------
+
+PLACE = Place("reference", 0)
+FULL = Place("reference", 0, arm="stock", round="1")
+
+
+@pytest.mark.parametrize(
+    ("place", "says", "expected"),
+    [
+        (FULL, {}, None),
+        (FULL, {"side": "ref", "arm": "stock", "round": "1"}, None),
+        (FULL, {"side": "reference", "round": 1, "seed": 0.0}, None),
+        (PLACE, {"arm": "exact", "round": "3"}, None),  # not on record: nothing to hold it against
+        (FULL, {"side": "ajax"}, "its side is 'ajax'"),
+        (FULL, {"side": 3}, "its side is 3"),
+        (FULL, {"seed": 1}, "its seed is 1"),
+        (FULL, {"arm": "exact"}, "its arm is 'exact'"),
+        (FULL, {"round": "3"}, "its round is '3'"),
+        (Place("ajax", 0), {"side": "ref"}, "its side is 'ref'"),
+        (Place("ajax", 0), {"returns": [1.0]}, "it lists returns"),
+        (Place("ajax", 0), {"returns": [1.0], "side": "ajax"}, None),
+        (Place("ajax", 0), {"returns": [1.0], "format": 0}, None),  # of another project
+        (Place("ajax", 0), {"returns": None}, None),
+    ],
+)
+def test_a_row_is_held_against_its_place(tmp_path: Path, place, says, expected) -> None:
+    row = EVALUATION | {"returns": None} | says
+    path = write(tmp_path / "evals.jsonl", EVALUATION | {"returns": None}, row)
+    if expected is None:
+        assert len(read_rows(path, Evaluation, place)) == 2
+        return
+    text = refusal(lambda: read_rows(path, Evaluation, place), path)
+    assert text.startswith(f"evals.jsonl:2: not a row of {place}: {expected}")
+
+
 # --- checkpoints ----------------------------------------------------------------------------
 
 
@@ -277,7 +340,7 @@ def at(rows: int, seed: int = 0) -> Json:
         ([at(800)], "evals.jsonl:1: checkpoint 400 is missing (800 follows 0"),
         ([at(400), at(500)], "evals.jsonl:2: checkpoint 800 is missing (500 follows 400"),
         ([at(400), at(800), at(400)], "evals.jsonl:3: checkpoint 400 follows 800"),
-        ([at(400), at(800, seed=1)], "evals.jsonl:2: seed 1 in seed 0's file"),
+        ([at(400), at(800, seed=1)], "evals.jsonl:2: not a row of Reference seed 0: its seed is 1"),
         ([at(0), at(400)], "evals.jsonl:1: rows is 0, expected a positive number"),
         ([at(-400)], "evals.jsonl:1: rows is -400, expected a positive number"),
         ([], "evals.jsonl: holds no checkpoint"),
@@ -285,7 +348,7 @@ def at(rows: int, seed: int = 0) -> Json:
 )
 def test_checkpoints_that_do_not_follow_are_refused(tmp_path: Path, rows, expected) -> None:
     path = write(tmp_path / "evals.jsonl", *rows)
-    text = refusal(lambda: read_checkpoints(path, Evaluation, seed=0, every=400), path)
+    text = refusal(lambda: read_checkpoints(path, Evaluation, PLACE, every=400), path)
     assert text.startswith(expected)
 
 
@@ -295,19 +358,19 @@ def test_a_whole_grid_is_read_and_one_without_any_line_is_refused(
 ) -> None:
     grid = [every * (index + 1) for index in range(count)]
     path = write(tmp_path_factory.mktemp("grid") / "evals.jsonl", *map(at, grid))
-    read = read_checkpoints(path, Evaluation, seed=0, every=every)
+    read = read_checkpoints(path, Evaluation, PLACE, every=every)
     assert [row.rows for row in read] == grid
     if count > 1:  # without its last line a file is a shorter run, which checks report
         lost = data.draw(st.sampled_from(grid[:-1]))
         write(path, *(at(rows) for rows in grid if rows != lost))
-        text = refusal(lambda: read_checkpoints(path, Evaluation, seed=0, every=every), path)
+        text = refusal(lambda: read_checkpoints(path, Evaluation, PLACE, every=every), path)
         line = grid.index(lost) + 1
         assert text.startswith(f"evals.jsonl:{line}: checkpoint {lost} is missing")
 
 
 def test_without_a_distance_any_ascending_checkpoints_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "records.jsonl", *(RECORD | {"rows": rows} for rows in (7, 30, 31)))
-    read = read_checkpoints(path, Record, seed=0, every=None)
+    read = read_checkpoints(path, Record, PLACE, every=None)
     assert [row.rows for row in read] == [7, 30, 31]
 
 

@@ -16,7 +16,7 @@ from analysis.manifest import is_derived, write_manifest
 from shared.provenance import REPO
 from tests.conftest import Command, Done, tree
 from tests.synthetic import write_run
-from tests.synthetic_published import write_results
+from tests.synthetic_published import write_published, write_results
 
 RESULTS = REPO / "results"
 
@@ -242,6 +242,21 @@ def test_a_published_tree_is_equal_number_by_number(theirs: Path, command: Comma
     # The final arrays' names are not known: said, not guessed and not counted as equal.
     assert "round1: summary.json: ajax_s2_audit.0.audited: its raw files do not give it" in done.out
     assert tree(theirs) == before
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_published_figures_in_the_published_shape_are_equal(
+    tmp_path: Path, command: Command
+) -> None:
+    tree_of_it = write_published(tmp_path / "results")
+    done = command(reproduce.main, "--results", tree_of_it)
+    assert (done.status, done.err) == (0, "")
+    compared = ("round1", "round2/pairE", "round2/pairR", "round3")
+    assert [table(done)[name] for name in compared] == [["1", "yes"]] * len(compared)
+    path = tree_of_it / "round1" / "ref_s2" / "evals.jsonl"
+    path.write_text(path.read_text().replace('"mean": 33.4', '"mean": 33.5'))
+    done = command(reproduce.main, "--results", tree_of_it)
+    assert (done.status, "per_seed.ref.2.eval[0]: recorded 33.4" in done.out) == (1, True)
 
 
 def places(value: object, where: str = "") -> Iterator[tuple[str, float]]:
