@@ -6,7 +6,7 @@ Everything is read once and without judgement; a file that is not there is ``Non
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from analysis.load import launches, read_ajax_config
 from shared.configuration import flatten
 from shared.errors import RecordError
 from shared.files import exists, read_bytes, read_exit_code, read_json_object, read_text
-from shared.launch_info import Launch, Revision, side_revision
+from shared.launch_info import FORMAT_KEY, Launch, Revision, side_revision
 from shared.layout import (
     AJAX_CONFIG,
     AJAX_FINAL,
@@ -31,6 +31,7 @@ from shared.layout import (
     RunLayout,
     reference_name,
 )
+from shared.protocol import Side
 
 #: Arrays of ``ajax_final.npz`` that the audit needs, each with a leading seed axis.
 FINAL_KEYS = ("seeds", "rows", "updates", "return_sum", "return_count")
@@ -67,6 +68,16 @@ class Evidence:
     revision: Revision | None
     reference: tuple[ReferenceProcess, ...] = ()
     ajax: AjaxProcess | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether this project's launcher started the side: then it must have left its files."""
+        return started_here(self.starts, self.side.side)
+
+
+def started_here(starts: Sequence[Launch], side: Side) -> bool:
+    """Whether one of ``starts`` is this project's, and ran ``side``."""
+    return any(FORMAT_KEY in each.fields and side in each.sides for each in starts)
 
 
 def gather(root: Path, side: SideData) -> Evidence:

@@ -74,19 +74,25 @@ def round_launch(root: Path) -> Launch | None:
     return found[-1] if found else None
 
 
-def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideData:
-    """One side of the run in ``root``, with ``seeds``, evaluated every ``every`` rows.
+def seeds_with_evaluations(root: Path, side: Side) -> tuple[int, ...]:
+    """The seeds of ``side`` in ``root`` that have an evaluation, ascending."""
+    layout = RunLayout(root)
+    # A process that ended before its first evaluation left a file without lines, or none.
+    return tuple(
+        seed
+        for seed in layout.seeds(side)
+        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
+    )
+
+
+def load_side(root: Path, side: Side, seeds: Sequence[int]) -> SideData:
+    """One side of the run in ``root``, with ``seeds``, at whatever checkpoints it has.
 
     A side without any evaluation comes back without seeds. Raises :class:`UserError` where a
     single seed is missing, :class:`RecordError` where a file is damaged.
     """
     layout = RunLayout(root)
-    # A process that ended before its first evaluation left a file without lines, or none.
-    present = [
-        seed
-        for seed in layout.seeds(side)
-        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
-    ]
+    present = seeds_with_evaluations(root, side)
     if not present:
         lost = "everything that compares the sides"
         return SideData(side, source_of(root), (), missing=(Missing(f"the {side} side", lost),))
@@ -97,7 +103,7 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
                 f"no evaluation; rerun that process, or name the seeds to compare: --seeds "
                 f"{' '.join(map(str, present))}"
             )
-    loaded = tuple(_load_seed(layout.seed_dir(side, seed), side, seed, every) for seed in seeds)
+    loaded = tuple(_load_seed(layout.seed_dir(side, seed), side, seed) for seed in seeds)
     return SideData(
         side,
         source_of(root),
@@ -141,13 +147,13 @@ def source_of(root: Path) -> str:
     return Roots(repo=REPO).record(root)
 
 
-def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
+def _load_seed(directory: Path, side: Side, seed: int) -> SeedData:
     def checkpoints(name: str, kind: type[C]) -> tuple[C, ...] | None:
         # The file that is there, packed or not: it is the one that a message has to name.
         path = find(directory / name)
         if path is None:
             return None
-        return tuple(read_checkpoints(path, kind, seed=seed, every=every))
+        return tuple(read_checkpoints(path, kind, seed=seed, every=None))
 
     episodes = find(directory / EPISODES) if side == "reference" else None
     return SeedData(
@@ -158,16 +164,18 @@ def _load_seed(directory: Path, side: Side, seed: int, every: int) -> SeedData:
     )
 
 
-def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
+def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str | None:
     """The arm that ran: what its processes recorded, else the launch, else whether patched.
 
-    Seeds that ran different arms give all of them, which is no arm.
+    Seeds that ran different arms give all of them, which is no arm; ``None`` without any record.
     """
     found = {_recorded_arm(layout, side, seed) for seed in seeds}
-    return found.pop() if len(found) == 1 else f"mixed ({', '.join(sorted(found))})"
+    if len(found) == 1:
+        return found.pop()
+    return f"mixed ({', '.join(sorted(each or 'not recorded' for each in found))})"
 
 
-def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str:
+def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str | None:
     _, recorded = recorded_arguments(layout, side, seed)
     if isinstance(recorded.get("arm"), str):
         return str(recorded["arm"])
@@ -176,7 +184,10 @@ def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str:
         if arm and side in launch.sides:
             return arm
     directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seed)
-    return PATCHED if (directory / PATCH).exists() else "stock"
+    if (directory / PATCH).exists():
+        return PATCHED
+    # The published rounds recorded how they ran, and a patch where there was one.
+    return "stock" if recorded or launches(layout.root) else None
 
 
 def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missing, ...]:
@@ -187,4 +198,7 @@ def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missi
             if not exists(directory / name):
                 where = directory.relative_to(layout.root).as_posix()
                 found.append(Missing(f"{where}/{name}", f"{lost} (seed {seed})"))
+    for seed in sorted(set(layout.seeds(side)) - set(seeds_with_evaluations(layout.root, side))):
+        where = (layout.seed_dir(side, seed) / EVALUATIONS).relative_to(layout.root).as_posix()
+        found.append(Missing(f"an evaluation in {where}", f"{SIDE_LABEL[side]} seed {seed}"))
     return tuple(found)

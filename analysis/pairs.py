@@ -41,8 +41,9 @@ def reading_documents(comparisons: dict[str, Comparison]) -> tuple[dict[str, str
     reading = read_round2(comparisons["round1"], pairs)
     figures = {"entropy_windows": entropy_data({c.title: c for c in comparisons.values()})}
     figures = {name: data for name, data in figures.items() if data}
+    doubts = [f"{c.title}, {c.impossible}" for c in comparisons.values() if c.impossible]
     texts = {
-        "reading.md": _render(reading),
+        "reading.md": _render(reading, "; ".join(doubts) or "a pair lacks S1 or entropy windows"),
         "reading.json": dump_json(_json(reading)),
     }
     return texts, figures
@@ -57,7 +58,7 @@ def _json(reading: Round2Reading | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _render(reading: Round2Reading | None) -> str:
+def _render(reading: Round2Reading | None, lacking: str) -> str:
     lines = [
         "# Reading of round 2",
         "",
@@ -67,7 +68,7 @@ def _render(reading: Round2Reading | None) -> str:
         "",
     ]
     if reading is None:
-        return "\n".join([*lines, "Out of reach: a pair lacks S1 or entropy windows.", ""])
+        return "\n".join([*lines, f"Reading: none, {lacking}.", ""])
     entries = {"round 1": reading.round1} | {name: p.gap for name, p in reading.pairs.items()}
     rows = [
         [

@@ -22,6 +22,9 @@ def report(result: Study) -> list[str]:
             f"(of {len(comparison.entropy)})"
         )
     lines += _reading_lines(comparison)
+    lines += [f"  {note}" for note in comparison.notes]
+    for statistic in comparison.common[-1:]:
+        lines += _statistic_lines(statistic)
     lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
     return lines + check_lines(result)
 

@@ -183,7 +183,7 @@ def other(value: Any) -> Any:
 
 @pytest.mark.parametrize("wrong", [other, lambda _: None], ids=["changed", "null"])
 def test_every_reference_value_is_checked(smoke_source: Path, wrong: Callable[[Any], Any]) -> None:
-    evidence = gather(smoke_source, load_side(smoke_source, "reference", (0, 1), 400))
+    evidence = gather(smoke_source, load_side(smoke_source, "reference", (0, 1)))
     process = evidence.reference[0]
     config = flatten(yaml.safe_load((smoke_source / "ref_s0" / "config.yaml").read_text()))
     for key in REFERENCE_KEYS:
@@ -197,7 +197,7 @@ def test_every_reference_value_is_checked(smoke_source: Path, wrong: Callable[[A
 
 
 def test_every_ajax_value_is_checked(smoke_source: Path) -> None:
-    evidence = gather(smoke_source, load_side(smoke_source, "ajax", (0, 1), 400))
+    evidence = gather(smoke_source, load_side(smoke_source, "ajax", (0, 1)))
     process = evidence.ajax
     assert process is not None
     assert process.config is not None

@@ -266,8 +266,8 @@ def test_a_missing_seed_names_the_seeds_that_are_there(smoke: Path, command: Com
 
 
 def test_both_sides_are_read(smoke: Path) -> None:
-    reference = load_side(smoke, "reference", (0, 1), 400)
-    ajax = load_side(smoke, "ajax", (0, 1), 400)
+    reference = load_side(smoke, "reference", (0, 1))
+    ajax = load_side(smoke, "ajax", (0, 1))
     assert (reference.arm, ajax.arm, reference.missing, ajax.missing) == ("stock", "stock", (), ())
     assert reference.grid == ajax.grid == (400, 800, 1200, 1600)
     assert reference.means().shape == (2, 4)
@@ -277,7 +277,7 @@ def test_both_sides_are_read(smoke: Path) -> None:
 
 def test_old_rows_hold_the_same_figures(smoke: Path, old_smoke: Path) -> None:
     for side in ("reference", "ajax"):
-        new, old = (load_side(root, side, (0, 1), 400) for root in (smoke, old_smoke))
+        new, old = (load_side(root, side, (0, 1)) for root in (smoke, old_smoke))
         for first, second in zip(new.seeds, old.seeds, strict=True):
             assert first.evaluations == second.evaluations
             assert first.episodes == second.episodes
@@ -300,7 +300,7 @@ def test_the_arm_of_an_old_run_is_only_known_as_patched(
 ) -> None:
     plan = Plan(2, (0,), 1600, 400, 2, True, *arms, old=True)
     run = write_run(tmp_path / "run", plan)
-    assert (load_side(run, "reference", (0,), 400).arm, load_side(run, "ajax", (0,), 400).arm) == (
+    assert (load_side(run, "reference", (0,)).arm, load_side(run, "ajax", (0,)).arm) == (
         found
     )
 
@@ -312,6 +312,6 @@ def test_a_source_is_never_an_absolute_path(smoke: Path) -> None:
 
 def test_a_side_that_is_not_there_comes_back_empty(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Plan(**{**vars(SMOKE), "sides": ("ajax",)}))
-    side = load_side(run, "reference", (0, 1), 400)
+    side = load_side(run, "reference", (0, 1))
     assert side.seeds == ()
     assert "everything that compares the sides" in str(side.missing[0])
