@@ -104,6 +104,8 @@ class Study:
     comparison: Comparison
     checks: tuple[Check, ...]
     audits: dict[int, S2Audit]
+    #: Where the sides were read; ``None`` for published figures.
+    directories: tuple[Path | None, ...] = ()
 
     @property
     def failed(self) -> list[Check]:
@@ -141,7 +143,8 @@ def study(request: Request) -> Study:
         found, side_audits = _side_checks(request, data, sizes[side])
         checks += found
         audits |= side_audits
-    result = Study(comparison, tuple(checks), audits)
+    read = tuple(request.sources[side].directory for side in SIDES)
+    result = Study(comparison, tuple(checks), audits, read)
     if (first := next(iter(result.failed), None)) and first.impossible:
         return replace(result, comparison=withhold(comparison, f"{first.name}: {first.detail}"))
     return result
