@@ -167,12 +167,14 @@ def _load_seed(directory: Path, side: Side, seed: int) -> SeedData:
 def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str | None:
     """The arm that ran: what its processes recorded, else the launch, else whether patched.
 
-    Seeds that ran different arms give all of them, which is no arm; ``None`` without any record.
+    Seeds that ran different arms give all of them, which is no arm; ``None`` where one's is not on
+    record.
     """
     found = {_recorded_arm(layout, side, seed) for seed in seeds}
-    if len(found) == 1:
-        return found.pop()
-    return f"mixed ({', '.join(sorted(each or 'not recorded' for each in found))})"
+    known = sorted(each for each in found if each is not None)
+    if len(known) > 1:
+        return f"mixed ({', '.join(known)})"
+    return None if None in found else known[0]
 
 
 def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str | None:
