@@ -1,6 +1,6 @@
 """Checks that only Ajax's files allow: configuration, identity, the S2 audit, the final state."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +33,11 @@ from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT
 _CODE_ROOTS = tuple(
     f"<{name.replace('_', '-')}>/" for name in (AJAX_SRC_ROOT, AJAX_ROOT, INSTALLED_ROOT)
 )
+
+
+def which_ajax(checks: Iterable[Check]) -> list[str]:
+    """The Ajax that ran, as the check of its identity found it: a line, or none without Ajax."""
+    return [f"Ajax that ran: {each.detail}." for each in checks if each.name == "ajax identity"]
 
 
 @dataclass(frozen=True)

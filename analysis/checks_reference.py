@@ -96,7 +96,7 @@ def _finished(
     if done != updates(sizes.rows):
         faults.append(f"{done} of {updates(sizes.rows)} updates")
     flushed = timing.get("flush_episodes")
-    if seed.episodes is not None and flushed is not None:
+    if seed.episodes is not None and flushed is not None and sizes.recorded:
         # The flush steps each environment once more: onto the row of index rows / 16.
         ended = sum(episode.row_last == sizes.rows // N_ENVS for episode in seed.episodes)
         if ended != flushed:

@@ -31,7 +31,10 @@ examples (after 'nox -s compare --'):
   --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
   --round 1 --root .work/smoke-round1 --smoke       a smoke run
 
-exit status: 0 all checks passed; 1 a check failed (tables are still written), or, with
+All seeds and all common checkpoints are compared. Where a check says that the data cannot be right
+no rule is applied. Tables of another comparison, and a study's, are never replaced.
+
+exit status: 0 no check failed; 1 a check failed (tables are still written), or, with
 --fail-on-difference, the rule failed; 2 bad input (nothing was written)."""
 
 

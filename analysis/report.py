@@ -1,5 +1,6 @@
 """What ``nox -s compare`` prints of a comparison."""
 
+from analysis.checks_ajax import which_ajax
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import integers, interval, number, p_value
 from analysis.readings import read_round3
@@ -22,7 +23,7 @@ def report(result: Study) -> list[str]:
             f"(of {len(comparison.entropy)})"
         )
     lines += _reading_lines(comparison)
-    lines += [f"  {note}" for note in comparison.notes]
+    lines += [f"  {note}" for note in (*which_ajax(result.checks), *comparison.notes)]
     for statistic in comparison.common[-1:]:
         lines += _statistic_lines(statistic)
     lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from analysis import sections, sections_metrics
 from analysis.checks import Check
+from analysis.checks_ajax import which_ajax
 from analysis.comparison import Comparison
 from analysis.formats import DASH, integers, markdown_table, span
 from analysis.sections import Page
@@ -69,6 +70,7 @@ def _head(page: Page) -> list[str]:
         f"Checks: {sum(check.ok is True for check in page.checks)} passed, {failed} failed, "
         f"{sum(check.ok is None for check in page.checks)} not possible.",
         "",
+        *(f"{line}\n" for line in which_ajax(page.checks)),
         *(f"{note[0].upper()}{note[1:]}.\n" for note in page.comparison.notes),
         *markdown_table(["side", "arm", "figures from", "seeds"], rows),
     ]

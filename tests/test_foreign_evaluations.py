@@ -14,7 +14,9 @@ from analysis.windows import common_width, seed_windows
 from shared.protocol import SIDES
 from tests.conftest import Command, tree
 from tests.made_sides import record, side_of_means
+from tests.planted import edit_json
 from tests.synthetic import ROUND1, ROUND2, SMOKE, Plan, write_run
+from tests.test_compare import checkout
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -303,6 +305,38 @@ def test_round_3_and_the_pairs_have_no_reading_of_what_cannot_be(
     assert (done.status, done.err) == (1, "")
     assert "Reading: none, No verdict, the data cannot be right: Pair R: " in done.out
     assert json.loads((two / "reading.json").read_text())["reading"] is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_seeds_that_are_all_at_the_cap_are_compared_without_a_warning(
+    tmp_path: Path, command: Command
+) -> None:
+    root = write_side(tmp_path / "ajax", "ajax", dict.fromkeys(range(3), GRID), mean=500.0)
+    _, found = against_published(command, root)
+    assert (found["A"], found["LEARNS"]) == (500.0, True)
+
+
+# --- which Ajax is expected -----------------------------------------------------------------
+
+
+def test_the_checkout_that_ajax_src_names_is_expected(
+    smoke: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = checkout(tmp_path / "ajax")
+    monkeypatch.setenv("AJAX_SRC", str(tmp_path / "ajax" / "src"))
+    done = command(compare.main, "--root", smoke)
+    assert done.failed_checks == ["ajax identity"]  # the release ran
+    assert "; $AJAX_SRC names the expected one" in done.out
+    for key, value in {"ajax_commit": commit, "ajax_dirty": False}.items():
+        edit_json("ajax/config.json", "run", key, value=value)(smoke)
+    done = command(compare.main, "--root", smoke)
+    assert done.failed_checks == []
+    assert f"Ajax that ran: commit {commit} (recorded by the process), clean; $AJAX_SRC" in done.out
+    # An option says more than the environment.
+    done = command(compare.main, "--root", smoke, "--ajax-version", "0.4.0")
+    assert done.failed_checks == ["ajax identity"]
+    monkeypatch.setenv("AJAX_SRC", str(tmp_path / "nowhere"))
+    assert "$AJAX_SRC" in refused(command, "--root", smoke)
 
 
 # --- whose tables are replaced --------------------------------------------------------------
