@@ -1,7 +1,7 @@
 """Checks that only Ajax's files allow: configuration, identity, the S2 audit, the final state."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from analysis.checks import (
     Check,
     ExpectedAjax,
     Sizes,
+    absent,
     compare_values,
+    exit_check,
     identity,
     outcome,
 )
-from analysis.data import SideData
 from analysis.evidence import AjaxProcess, Evidence
 from shared.configuration import ajax_resolved, flatten
 from shared.distributions import INSTALLED_ROOT
@@ -44,19 +45,24 @@ class S2Audit:
 
 def ajax_checks(evidence: Evidence, sizes: Sizes, expected: ExpectedAjax) -> Iterator[Check]:
     """All checks of the Ajax side of a run directory."""
-    process = evidence.ajax
+    process, own = evidence.ajax, evidence.own
     if process is None:
         return
-    code = process.exit_code
-    yield Check("ajax exit code", code == 0, "no DONE file" if code is None else str(code))
+    yield exit_check("ajax", process.exit_code, own=own)
+    run = (process.config or {}).get("run", {})
     if process.config is None:
-        yield Check("ajax configuration", False, "config.json is missing")
-        yield identity_check({}, evidence.revision, expected)
+        yield absent("ajax configuration", "config.json is missing", own=own)
     else:
         yield _config(process.config, sizes)
-        yield _arguments(process.config, sizes)
-        yield identity_check(process.config.get("run", {}), evidence.revision, expected)
-    yield from _final(process, evidence.side, sizes)
+    if run:
+        yield _arguments(run, sizes)
+    else:
+        yield Check("ajax arguments", None, "config.json does not have them, or is missing")
+    yield identity_check(run, evidence.revision, expected, own=own)
+    yield from _final(process, sizes, own=own)
+    audits = s2_audit(evidence)
+    for seed in evidence.side.seed_numbers:
+        yield audit_check(seed, audits.get(seed))
 
 
 def _config(config: Mapping[str, Any], sizes: Sizes) -> Check:
@@ -86,14 +92,13 @@ def _config(config: Mapping[str, Any], sizes: Sizes) -> Check:
     return outcome("ajax configuration", faults, f"{count} resolved values")
 
 
-def _arguments(config: Mapping[str, Any], sizes: Sizes) -> Check:
+def _arguments(run: Mapping[str, Any], sizes: Sizes) -> Check:
     expected = {
         "rows": sizes.rows,
         "log_every": sizes.every,
         "eval_episodes": sizes.episodes,
         "tiny": sizes.tiny,
     }
-    run = config.get("run", {})
     faults = compare_values(run, expected)
     if list(run.get("seeds", [])) != list(sizes.seeds):
         faults.append(
@@ -103,22 +108,30 @@ def _arguments(config: Mapping[str, Any], sizes: Sizes) -> Check:
 
 
 def identity_check(
-    run: Mapping[str, Any], launched: Revision | None, expected: ExpectedAjax
+    run: Mapping[str, Any], launched: Revision | None, expected: ExpectedAjax, *, own: bool
 ) -> Check:
     """Which Ajax ran, from ``config.json``, else from ``launch_info.txt``, against the expected."""
+    found = _identity(run, launched, expected, own=own)
+    named = f"; {expected.named_by} names the expected one" if expected.named_by else ""
+    return replace(found, detail=found.detail + named)
+
+
+def _identity(
+    run: Mapping[str, Any], launched: Revision | None, expected: ExpectedAjax, *, own: bool
+) -> Check:
     name = "ajax identity"
     if run and not str(run.get("ajax_file", "")).startswith(_CODE_ROOTS):
         return Check(name, False, f"imported from {run.get('ajax_file')}: not where Ajax is")
     release = run.get("ajax_distribution") or (launched and launched.distribution)
     if release and not run.get("ajax_commit"):
         return _release(name, release, expected)
-    if expected.commit is None:
+    commit = run.get("ajax_commit")
+    revision = Revision(commit, run.get("ajax_dirty")) if commit else launched
+    if expected.commit is None and revision is not None and revision.commit is not None:
         return Check(
             name, False, "a checkout ran; name the expected commit: --ajax-commit or --ajax-src"
         )
-    commit = run.get("ajax_commit")
-    revision = Revision(commit, run.get("ajax_dirty")) if commit else launched
-    return identity("ajax", revision, expected.commit, bool(commit))
+    return identity(name, revision, expected.commit or "", recorded=bool(commit), own=own)
 
 
 def _release(name: str, release: Mapping[str, str], expected: ExpectedAjax) -> Check:
@@ -151,9 +164,9 @@ def _audited(final: Mapping[str, Any] | None, seed: int) -> float | None:
     return float(np.mean(total / count)) if len(count) == N_ENVS and count.all() else None
 
 
-def _final(process: AjaxProcess, side: SideData, sizes: Sizes) -> Iterator[Check]:
+def _final(process: AjaxProcess, sizes: Sizes, *, own: bool) -> Iterator[Check]:
     if process.final is None:
-        yield Check("ajax final state", False, "ajax_final.npz is missing")
+        yield absent("ajax final state", "ajax_final.npz is missing", own=own)
         return
     if not process.final:
         yield Check("ajax final state", None, "the keys of this ajax_final.npz are not known")
@@ -166,16 +179,15 @@ def _final(process: AjaxProcess, side: SideData, sizes: Sizes) -> Iterator[Check
             if int(value) != expected
         ]
         yield outcome(f"ajax final {name}", faults, str(expected))
-    evidence = Evidence(side, (), None, ajax=process)
-    for seed, audit in s2_audit(evidence).items():
-        yield audit_check(seed, audit)
 
 
-def audit_check(seed: int, audit: S2Audit) -> Check:
+def audit_check(seed: int, audit: S2Audit | None) -> Check:
     """Logged against audited S2, tolerance 1e-4 (protocol section 9)."""
     name = f"ajax s{seed} S2 audit"
+    if audit is None:
+        return Check(name, None, "no S2 was logged")
     if audit.audited is None:
         return Check(name, None, "an environment has finished no episode, or no final buffer")
     gap = abs(audit.logged - audit.audited)
     detail = f"logged {audit.logged:.6f}, audited {audit.audited:.6f}"
-    return Check(name, gap <= S2_AUDIT_TOLERANCE, detail)
+    return Check(name, gap <= S2_AUDIT_TOLERANCE, detail, impossible=True)

@@ -3,7 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from analysis.checks import Check, Sizes, compare_values, identity, outcome
+from analysis.checks import (
+    Check,
+    Sizes,
+    absent,
+    compare_values,
+    exit_check,
+    identity,
+    outcome,
+)
 from analysis.data import SeedData
 from analysis.evidence import Evidence, ReferenceProcess
 from shared.configuration import reference_resolved
@@ -16,18 +24,18 @@ from shared.records import Episode, check_episode
 def reference_checks(evidence: Evidence, sizes: Sizes) -> Iterator[Check]:
     """All checks of the reference side of a run directory."""
     for process, seed in zip(evidence.reference, evidence.side.seeds, strict=True):
-        name = f"ref s{process.seed}"
-        code = process.exit_code
-        yield Check(f"{name} exit code", code == 0, "no DONE file" if code is None else str(code))
-        yield _config(name, process, sizes)
-        yield _arguments(name, process, sizes)
-        yield _identity(name, process, evidence.revision)
-        yield from _episodes(name, seed, process, sizes)
+        name, own = f"ref s{process.seed}", evidence.own
+        yield exit_check(name, process.exit_code, own=own)
+        yield _config(name, process, sizes, own=own)
+        yield _arguments(name, process, sizes, own=own)
+        yield _identity(name, process, evidence.revision, own=own)
+        yield _episodes(name, seed, sizes, own=own)
+        yield _finished(name, seed, process, sizes, own=own)
 
 
-def _config(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
+def _config(name: str, process: ReferenceProcess, sizes: Sizes, *, own: bool) -> Check:
     if process.config is None:
-        return Check(f"{name} configuration", False, "config.yaml is missing")
+        return absent(f"{name} configuration", "config.yaml is missing", own=own)
     expected = reference_resolved(
         seed=process.seed, rows=sizes.rows, logdir=f"<out>/ref_s{process.seed}", tiny=sizes.tiny
     )
@@ -40,9 +48,9 @@ def _config(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
     return outcome(f"{name} configuration", faults, f"{len(expected) + 1} resolved values")
 
 
-def _arguments(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
+def _arguments(name: str, process: ReferenceProcess, sizes: Sizes, *, own: bool) -> Check:
     if process.arguments is None:
-        return Check(f"{name} arguments", False, "run_args.json is missing")
+        return absent(f"{name} arguments", "run_args.json is missing", own=own)
     expected = {
         "seed": process.seed,
         "rows": sizes.rows,
@@ -59,50 +67,62 @@ def _arguments(name: str, process: ReferenceProcess, sizes: Sizes) -> Check:
     return outcome(f"{name} arguments", faults, "as the round's; code below the checkout")
 
 
-def _identity(name: str, process: ReferenceProcess, launched: Revision | None) -> Check:
+def _identity(
+    name: str, process: ReferenceProcess, launched: Revision | None, *, own: bool
+) -> Check:
     arguments = process.arguments or {}
     commit = arguments.get("reference_commit")
     revision = Revision(commit, arguments.get("reference_dirty")) if commit else launched
-    check = identity("reference", revision, REFERENCE_COMMIT, bool(commit))
-    return Check(f"{name} identity", check.ok, check.detail)
+    name = f"{name} identity"
+    return identity(name, revision, REFERENCE_COMMIT, recorded=bool(commit), own=own)
 
 
-def _episodes(
-    name: str, seed: SeedData, process: ReferenceProcess, sizes: Sizes
-) -> Iterator[Check]:
+def _episodes(name: str, seed: SeedData, sizes: Sizes, *, own: bool) -> Check:
     if seed.episodes is None:
-        yield Check(f"{name} episodes", False, "episodes.jsonl is missing")
-    else:
-        faults = episode_faults(seed.episodes, sizes.rows)
-        yield outcome(f"{name} episodes", faults, f"{len(seed.episodes)}, tiling every worker")
-    timing = process.timing or {}
+        return absent(f"{name} episodes", "episodes.jsonl is missing", own=own)
+    impossible, faults = episode_faults(seed.episodes, sizes.rows)
+    good = f"{len(seed.episodes)}, tiling every worker"
+    return outcome(f"{name} episodes", faults, good, impossible)
+
+
+def _finished(
+    name: str, seed: SeedData, process: ReferenceProcess, sizes: Sizes, *, own: bool
+) -> Check:
+    if process.timing is None and not own:
+        return absent(f"{name} finished", "timing.json is missing", own=own)
+    timing, impossible = process.timing or {}, []
     faults = [f"{key} is missing" for key in ("flush_episodes", "t_end") if key not in timing]
     done = seed.evaluations[-1].updates if seed.evaluations else 0
     if done != updates(sizes.rows):
         faults.append(f"{done} of {updates(sizes.rows)} updates")
     flushed = timing.get("flush_episodes")
-    if seed.episodes is not None and flushed is not None:
+    if seed.episodes is not None and flushed is not None and sizes.recorded:
         # The flush steps each environment once more: onto the row of index rows / 16.
         ended = sum(episode.row_last == sizes.rows // N_ENVS for episode in seed.episodes)
         if ended != flushed:
-            faults.append(f"{ended} episodes end on the flushed row, timing.json says {flushed}")
-    yield outcome(f"{name} finished", faults, f"flush recorded {flushed} episodes")
+            fault = f"{ended} episodes end on the flushed row, timing.json says {flushed}"
+            impossible.append(fault)
+    return outcome(f"{name} finished", faults, f"flush recorded {flushed} episodes", impossible)
 
 
-def episode_faults(episodes: tuple[Episode, ...], rows: int) -> list[str]:
-    """Faults of one seed's training episodes; per worker they tile its rows from 0 on."""
-    faults = []
+def episode_faults(episodes: tuple[Episode, ...], rows: int) -> tuple[list[str], list[str]]:
+    """What one seed's training episodes cannot be, and what a run of ``rows`` would not have.
+
+    Per worker they tile its rows from 0 on, whatever the run's length.
+    """
+    impossible, faults = [], []
     by_worker: defaultdict[int, list[Episode]] = defaultdict(list)
     for episode in episodes:
         by_worker[episode.worker].append(episode)
         if fault := check_episode(episode):
-            faults.append(f"worker {episode.worker}, row {episode.row_last}: {fault}")
+            impossible.append(f"worker {episode.worker}, row {episode.row_last}: {fault}")
     for worker in range(N_ENVS):
         first_row = 0
         for episode in sorted(by_worker[worker], key=lambda each: each.row_last):
             # An episode of L steps has L + 1 rows: its reset row counts (protocol section 4).
             if episode.row_last != first_row + episode.length:
-                faults.append(f"worker {worker}: rows {first_row}..{episode.row_last} do not tile")
+                span = f"rows {first_row}..{episode.row_last}"
+                impossible.append(f"worker {worker}: {span} do not tile")
                 break
             first_row = episode.row_last + 1
         else:
@@ -112,5 +132,6 @@ def episode_faults(episodes: tuple[Episode, ...], rows: int) -> list[str]:
                 faults.append(f"worker {worker}: {first_row} rows of {rows // N_ENVS}")
             if left > MAX_EPISODE_STEPS:
                 faults.append(f"worker {worker}: its last {left} rows hold no finished episode")
-    unknown = set(by_worker) - set(range(N_ENVS))
-    return faults + [f"worker {worker} is not one of {N_ENVS}" for worker in sorted(unknown)]
+    unknown = sorted(set(by_worker) - set(range(N_ENVS)))
+    impossible += [f"worker {worker} is not one of {N_ENVS}" for worker in unknown]
+    return impossible, faults

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from analysis.documents import Documents, of_study
 from analysis.pairs import PAIRS, study_pairs
+from analysis.replacing import require_reading_replaceable, require_replaceable
 from analysis.report import check_lines, report
 from analysis.requests import pairs_request, part_requests, request_of, require_own_tables
 from analysis.series import awaited, series_of, waiting_line
@@ -14,6 +15,7 @@ from analysis.study import Source, Study, study
 from analysis.together import READINGS, Reading, line_of
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES
+from shared.variables import AJAX_VARIABLE
 
 DESCRIPTION = """\
 Compare the reference and Ajax sides of a round: recompute its statistics from the recorded
@@ -29,7 +31,10 @@ examples (after 'nox -s compare --'):
   --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
   --round 1 --root .work/smoke-round1 --smoke       a smoke run
 
-exit status: 0 all checks passed; 1 a check failed (tables are still written), or, with
+All seeds and all common checkpoints are compared. Where a check says that the data cannot be right
+no rule is applied. Tables of another comparison, and a study's, are never replaced.
+
+exit status: 0 no check failed; 1 a check failed (tables are still written), or, with
 --fail-on-difference, the rule failed; 2 bad input (nothing was written)."""
 
 
@@ -64,7 +69,13 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a smoke run: hold it against its own arguments (known where launch_info.txt says so)",
     )
-    options.add_argument("--seeds", type=int, nargs="+", metavar="S", help="compare these seeds")
+    options.add_argument(
+        "--seeds",
+        type=int,
+        nargs="+",
+        metavar="S",
+        help="compare these seeds, of each side those that it has (default: all)",
+    )
     ajax = options.add_mutually_exclusive_group()
     ajax.add_argument("--ajax-commit", metavar="SHA", help="the Ajax commit that must have run")
     ajax.add_argument(
@@ -73,7 +84,8 @@ def parser() -> argparse.ArgumentParser:
     ajax.add_argument(
         "--ajax-version",
         metavar="V",
-        help=f"the Ajax release that must have run (default: {AJAX_RELEASE})",
+        help=f"the Ajax release that must have run (default: {AJAX_RELEASE}, or the checkout "
+        f"whose src {AJAX_VARIABLE} names)",
     )
     options.add_argument(
         "--fail-on-difference", action="store_true", help="exit 1 if the rule (LEARNS) fails"
@@ -116,9 +128,13 @@ def compare_together(
     directory: Path,
 ) -> None:
     """Print and write the comparisons named in ``written``, then what is read from all of them."""
+    parts = {name: of_study(studies[name]) for name in written}
+    for name, place in written.items():
+        require_replaceable(place, studies[name], parts[name].figures["curves"])
+    require_reading_replaceable(directory, written)
     for name, place in written.items():
         print("\n".join(report(studies[name])))
-        _write(of_study(studies[name]), place)
+        _write(parts[name], place)
     made = reading.documents(studies)
     print(line_of(made))
     _write(made, directory)
@@ -176,8 +192,10 @@ def compare_sources(options: argparse.Namespace) -> int:
     if missing:
         print("\n".join([result.comparison.title, *check_lines(result), waiting_line(missing)]))
         return EXIT_NO if result.failed else 0
+    made = of_study(result)
+    require_replaceable(directory, result, made.figures["curves"])
     print("\n".join(report(result)))
-    _write(of_study(result), directory)
+    _write(made, directory)
     return status(result, options.fail_on_difference)
 
 

@@ -1,12 +1,14 @@
 """One comparison of two sides: every statistic that their figures allow, as one pure value."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.checks import Sizes
 from analysis.companions import Companion, companion
 from analysis.data import Missing, SideData, WindowTable
+from analysis.formats import integers, some
 from analysis.statistics import (
     Concordance,
     EntropyWindow,
@@ -19,10 +21,22 @@ from analysis.statistics import (
     s2_curve,
     welch,
 )
-from analysis.windows import SeedWindows, metric_at, side_windows, window_table, window_width
-from shared.protocol import LATE_ROWS, SIDE_KEY, SIDES, Side, s1_rows
+from analysis.windows import SeedWindows, common_width, metric_at, side_windows, window_table
+from shared.protocol import (
+    CAP_RATE_WINDOW,
+    CAP_ROWS,
+    LATE_ROWS,
+    SIDE_KEY,
+    SIDE_LABEL,
+    SIDES,
+    WINDOW_ROWS,
+    Side,
+    s1_rows,
+)
 
 ENTROPY = "ent/action/mean"
+#: How the title begins where a check says that the data cannot be right.
+NO_VERDICT = "No verdict, the data cannot be right"
 
 #: Round -> its statistics with a rule, the one that gives the verdict last; any other has S1.
 RULED: dict[int | None, tuple[str, ...]] = {3: ("S1", "LATE"), 4: ()}
@@ -65,6 +79,12 @@ class Comparison:
     #: Window -> companion of the entropy over seeds, where each seed's value is known.
     entropy_tests: dict[int, Companion]
     out_of_reach: tuple[Missing, ...]
+    #: Where the sides differ in their checkpoints: the evaluation at each one that all seeds have.
+    common: tuple[Statistic, ...] = ()
+    #: What the sides do not have in common, a line each.
+    notes: tuple[str, ...] = ()
+    #: The first check that says that the data cannot be right: then no rule is applied.
+    impossible: str | None = None
 
     @property
     def late_rates(self) -> Companion | None:
@@ -108,17 +128,20 @@ def compare_sides(
 ) -> Comparison:
     """Compute every statistic that the two sides' figures allow (protocol section 9)."""
     sides: dict[Side, SideData] = {"reference": reference, "ajax": ajax}
-    width = window_width(sizes.every) if sizes.rows >= 2_000 else sizes.every
+    width = common_width(sides.values(), sizes.every) if sizes.rows >= 2_000 else sizes.every
     per_seed = {side: side_windows(data, width) for side, data in sides.items()}
     windows = {
-        side: data.carried_windows if found is None else window_table(found)
+        side: window_table(found)
+        if found is not None
+        # As published, ranges over seeds of windows of one width.
+        else (data.carried_windows if width == WINDOW_ROWS else None)
         for (side, data), found in zip(sides.items(), per_seed.values(), strict=True)
     }
     curves = {side: _s2_curves(data) for side, data in sides.items()}
     rows = {"S1": s1_rows(sizes.checkpoints, smoke=smoke), "LATE": LATE_ROWS}
     names = ruled_statistics(round_number, smoke=smoke)
     ruled = {name: _at_checkpoints(name, sides, rows[name]) for name in names}
-    s2 = _last_s2(curves, sides, sizes)
+    s2 = _last_s2(curves, sides)
     return Comparison(
         title=title,
         round_number=round_number,
@@ -129,14 +152,41 @@ def compare_sides(
         late=ruled.get("LATE"),
         s2_curves=curves,
         s2=s2,
-        concordance={
-            side: concordance(data.means(), data.grid) for side, data in sides.items() if data.seeds
-        },
+        concordance={side: _concordance(data) for side, data in sides.items() if data.seeds},
         windows=windows,
         entropy=_entropy(windows),
         entropy_tests=_entropy_tests(per_seed),
-        out_of_reach=_out_of_reach(sides, ruled),
+        out_of_reach=(*_out_of_reach(sides, names, rows), *_windows_out_of_reach(sides, windows)),
+        common=_common(sides),
+        notes=_notes(sides),
     )
+
+
+def withhold(found: Comparison, reason: str) -> Comparison:
+    """The same figures without a rule, a test or a reading: by ``reason`` they cannot be right."""
+
+    def bare(statistic: Statistic | None) -> Statistic | None:
+        return statistic and replace(statistic, rule=None, welch=None, companion=None)
+
+    return replace(
+        found,
+        title=f"{NO_VERDICT}: {found.title}",
+        s1=bare(found.s1),
+        late=bare(found.late),
+        s2=bare(found.s2),
+        concordance={},
+        entropy_tests={},
+        common=(),
+        impossible=reason,
+    )
+
+
+def _concordance(data: SideData) -> Concordance:
+    """At the protocol's checkpoints: the late rate needs all of them, a finer grid has others."""
+    late = [rows for rows in LATE_ROWS if CAP_RATE_WINDOW[0] <= rows <= CAP_RATE_WINDOW[1]]
+    wanted = late if set(late) <= set(data.grid) else CAP_ROWS
+    kept = [index for index, rows in enumerate(data.grid) if rows in wanted]
+    return concordance(data.means()[:, kept], [data.grid[index] for index in kept])
 
 
 def _statistic(name: str, rows: tuple[int, ...], values: dict[Side, Floats]) -> Statistic:
@@ -169,18 +219,16 @@ def _s2_curves(side: SideData) -> dict[int, Curve]:
     curves: dict[int, Curve] = {}
     for each in side.seeds:
         if each.episodes is not None:
-            grid = [row.rows for row in each.evaluations]
-            curves[each.seed] = tuple(s2_curve(each.episodes, grid))
+            curves[each.seed] = tuple(s2_curve(each.episodes, each.grid))
         elif side.side == "ajax" and each.records is not None:
-            curves[each.seed] = tuple(row.s2_logged for row in each.records)
+            logged = {row.rows: row.s2_logged for row in each.records}
+            curves[each.seed] = tuple(logged.get(rows) for rows in each.grid)
         elif each.carried_s2 is not None:
             curves[each.seed] = each.carried_s2
     return curves
 
 
-def _last_s2(
-    curves: dict[Side, dict[int, Curve]], sides: dict[Side, SideData], sizes: Sizes
-) -> Statistic | None:
+def _last_s2(curves: dict[Side, dict[int, Curve]], sides: dict[Side, SideData]) -> Statistic | None:
     """S2 at the last checkpoint that every seed has, of the sides on which every seed has one."""
     by_rows = {
         side: [
@@ -190,8 +238,8 @@ def _last_s2(
         for side, data in sides.items()
         if data.seeds and len(curves[side]) == len(data.seeds)
     }
-    shared = set(sizes.checkpoints).intersection(*(s for each in by_rows.values() for s in each))
-    if not by_rows or not shared:
+    every_seed = [set(seed) for seeds in by_rows.values() for seed in seeds]
+    if not every_seed or not (shared := set.intersection(*every_seed)):
         return None
     values: dict[Side, Floats] = {}
     for side, seeds in by_rows.items():
@@ -235,13 +283,63 @@ def _entropy_tests(windows: dict[Side, dict[int, SeedWindows] | None]) -> dict[i
 
 
 def _out_of_reach(
-    sides: dict[Side, SideData], wanted: dict[str, Statistic | None]
+    sides: dict[Side, SideData], names: tuple[str, ...], wanted: dict[str, tuple[int, ...]]
 ) -> tuple[Missing, ...]:
-    """What the files lack, and which checkpoint-based statistics a side's grid does not reach."""
+    """What the files lack, and the checkpoints that each statistic lacks."""
     found = [missing for data in sides.values() for missing in data.missing]
     for side, data in sides.items():
-        lost = [name for name, value in wanted.items() if value is None or side not in value.values]
-        if data.seeds and lost:
-            last = data.grid[-1] if data.grid else 0
-            found.append(Missing(f"{SIDE_KEY[side]} evaluations past row {last}", ", ".join(lost)))
+        for name in names if data.seeds else ():
+            if lacking := set(wanted[name]) - set(data.grid):
+                without = [each.seed for each in data.seeds if not lacking <= set(each.grid)]
+                seeds = f" of seeds {integers(without)}" if len(without) < len(data.seeds) else ""
+                at = f"{SIDE_KEY[side]} evaluations{seeds} at {some(lacking)}"
+                found.append(Missing(at, name))
     return tuple(found)
+
+
+def _windows_out_of_reach(
+    sides: dict[Side, SideData], windows: dict[Side, WindowTable | None]
+) -> Iterator[Missing]:
+    """Window means that a side's files hold, where the other side has no window of these rows."""
+    held = {
+        side: data.carried_windows is not None or all(each.records for each in data.seeds)
+        for side, data in sides.items()
+        if data.seeds
+    }
+    if len(held) == len(SIDES) and all(held.values()):
+        reference, ajax = (set(windows[side] or ()) for side in SIDES)
+        if not reference & ajax:
+            what = "records at the same rows on both sides, from the first on"
+            yield Missing(what, "training-metric windows, entropy overlap")
+
+
+def _common(sides: dict[Side, SideData]) -> tuple[Statistic, ...]:
+    """The evaluation at each common checkpoint; not where all seeds have the same."""
+    grids = {seed.grid for data in sides.values() for seed in data.seeds}
+    if len(grids) < 2 or not all(data.seeds for data in sides.values()):
+        return ()
+    shared = sorted(set.intersection(*map(set, grids)))
+    found = (_at_checkpoints(f"row {rows}", sides, (rows,)) for rows in shared)
+    # The rules are about other statistics.
+    return tuple(replace(each, rule=None) for each in found if each is not None)
+
+
+def _notes(sides: dict[Side, SideData]) -> tuple[str, ...]:
+    """What the sides do not have in common: seeds, and checkpoints."""
+    if not all(data.seeds for data in sides.values()):
+        return ()
+    notes = []
+    if len({data.seed_numbers for data in sides.values()}) > 1:
+        own = (f"{SIDE_LABEL[side]} {integers(d.seed_numbers)}" for side, d in sides.items())
+        notes.append(f"seeds: {', '.join(own)}; all are used, and no statistic here is paired")
+    common = set.intersection(*(set(data.grid) for data in sides.values()))
+    alone = []
+    for side, data in sides.items():
+        for seed in data.seeds:
+            if others := set(seed.grid) - common:
+                alone.append((f"{SIDE_KEY[side]} s{seed.seed}", some(others)))
+    if alone:
+        shared = f"{len(common)} common checkpoints: {some(common)}" if common else "none"
+        own = (f"{name} {rows}" for name, rows in alone)
+        notes.append(f"compared: {shared}; not on every seed of both sides: {', '.join(own)}")
+    return tuple(notes)

@@ -35,6 +35,11 @@ class SeedData:
     #: S2 at every checkpoint as published, where raw episodes are not available.
     carried_s2: tuple[float | None, ...] | None = None
 
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Checkpoints (rows) of its evaluations, ascending."""
+        return tuple(row.rows for row in self.evaluations)
+
 
 @dataclass(frozen=True)
 class SideData:
@@ -49,6 +54,11 @@ class SideData:
     missing: tuple[Missing, ...] = field(default=())
 
     @property
+    def arm_label(self) -> str:
+        """The arm in words: what ran is not guessed where nothing recorded it."""
+        return self.arm or "arm not recorded"
+
+    @property
     def published(self) -> bool:
         """Whether these are the published figures rather than the records of a run."""
         return self.source.startswith("published")
@@ -61,7 +71,7 @@ class SideData:
     @property
     def grid(self) -> tuple[int, ...]:
         """Checkpoints (rows) that every seed has, ascending."""
-        grids = [{row.rows for row in each.evaluations} for each in self.seeds]
+        grids = [set(each.grid) for each in self.seeds]
         return tuple(sorted(set.intersection(*grids))) if grids else ()
 
     def means(self) -> Floats:

@@ -3,7 +3,7 @@
 Everything is read once and without judgement; a file that is not there is ``None``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from shared.arrays import read_arrays
 from shared.configuration import flatten
 from shared.errors import RecordError
 from shared.files import exists, read_exit_code, read_text
-from shared.launch_info import Launch, Revision, side_revision
+from shared.launch_info import FORMAT_KEY, Launch, Revision, side_revision
 from shared.layout import (
     AJAX_CONFIG,
     AJAX_FINAL,
@@ -28,6 +28,7 @@ from shared.layout import (
     RunLayout,
     reference_name,
 )
+from shared.protocol import Side
 
 #: Arrays of ``ajax_final.npz`` that the audit needs, each with a leading seed axis.
 FINAL_KEYS = ("seeds", "rows", "updates", "return_sum", "return_count")
@@ -66,6 +67,16 @@ class Evidence:
     revision: Revision | None
     reference: tuple[ReferenceProcess, ...] = ()
     ajax: AjaxProcess | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether this project's launcher started the side: then it must have left its files."""
+        return started_here(self.starts, self.side.side)
+
+
+def started_here(starts: Sequence[Launch], side: Side) -> bool:
+    """Whether one of ``starts`` is this project's, and ran ``side``."""
+    return any(FORMAT_KEY in each.fields and side in each.sides for each in starts)
 
 
 def gather(root: Path, side: SideData) -> Evidence:

@@ -38,7 +38,7 @@ def figure_data(comparison: Comparison) -> dict[str, Data]:
 
 def _labels(comparison: Comparison) -> dict[str, str]:
     return {
-        side: f"{SIDE_LABEL[side]}, {data.arm or 'arm unknown'}"
+        side: f"{SIDE_LABEL[side]}, {data.arm_label if data.seeds else 'none'}"
         for side, data in comparison.sides.items()
     }
 

@@ -37,6 +37,13 @@ def integers(values: Iterable[int]) -> str:
     return " ".join(map(str, values)) or "none"
 
 
+def some(values: Iterable[int]) -> str:
+    """The first of many whole numbers, ascending, and how many more there are."""
+    first, *rest = sorted(values)
+    shown, more = [first, *rest[:2]], len(rest) - 2
+    return integers(shown) + (f" (and {more} more)" if more > 0 else "")
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table; the first column is text, the others are numbers."""
     ruler = ["---", *("---:" for _ in head[1:])]

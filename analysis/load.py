@@ -94,19 +94,25 @@ def round_launch(root: Path) -> Launch | None:
     return found[-1] if found else None
 
 
-def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideData:
-    """One side of the run in ``root``, with ``seeds``, evaluated every ``every`` rows.
+def seeds_with_evaluations(root: Path, side: Side) -> tuple[int, ...]:
+    """The seeds of ``side`` in ``root`` that have an evaluation, ascending."""
+    layout = RunLayout(root)
+    # A process that ended before its first evaluation left a file without lines, or none.
+    return tuple(
+        seed
+        for seed in layout.seeds(side)
+        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
+    )
+
+
+def load_side(root: Path, side: Side, seeds: Sequence[int]) -> SideData:
+    """One side of the run in ``root``, with ``seeds``, at whatever checkpoints it has.
 
     A side without any evaluation comes back without seeds. Raises :class:`UserError` where a
     single seed is missing, :class:`RecordError` where a file is damaged.
     """
     layout = RunLayout(root)
-    # A process that ended before its first evaluation left a file without lines, or none.
-    present = [
-        seed
-        for seed in layout.seeds(side)
-        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
-    ]
+    present = seeds_with_evaluations(root, side)
     if not present:
         lost = "everything that compares the sides"
         return SideData(side, source_of(root), (), missing=(Missing(f"the {side} side", lost),))
@@ -117,7 +123,7 @@ def load_side(root: Path, side: Side, seeds: Sequence[int], every: int) -> SideD
                 f"no evaluation; rerun that process, or name the seeds to compare: --seeds "
                 f"{' '.join(map(str, present))}"
             )
-    loaded = tuple(_load_seed(layout, place(layout, side, seed), every) for seed in seeds)
+    loaded = tuple(_load_seed(layout, place(layout, side, seed)) for seed in seeds)
     return SideData(
         side,
         source_of(root),
@@ -176,7 +182,7 @@ def place(layout: RunLayout, side: Side, seed: int) -> Place:
     return Place(side, seed, **found)
 
 
-def _load_seed(layout: RunLayout, owner: Place, every: int) -> SeedData:
+def _load_seed(layout: RunLayout, owner: Place) -> SeedData:
     directory = layout.seed_dir(owner.side, owner.seed)
 
     def checkpoints(name: str, kind: type[C]) -> tuple[C, ...] | None:
@@ -184,7 +190,7 @@ def _load_seed(layout: RunLayout, owner: Place, every: int) -> SeedData:
         path = find(directory / name)
         if path is None:
             return None
-        return tuple(read_checkpoints(path, kind, owner, every=every))
+        return tuple(read_checkpoints(path, kind, owner))
 
     episodes = find(directory / EPISODES) if owner.side == "reference" else None
     return SeedData(
@@ -195,20 +201,28 @@ def _load_seed(layout: RunLayout, owner: Place, every: int) -> SeedData:
     )
 
 
-def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str:
+def _arm(layout: RunLayout, side: Side, seeds: Sequence[int]) -> str | None:
     """The arm that ran: what its processes recorded, else the launch, else whether patched.
 
-    Seeds that ran different arms give all of them, which is no arm.
+    Seeds that ran different arms give all of them, which is no arm; ``None`` where one's is not on
+    record.
     """
     found = {_recorded_arm(layout, side, seed) for seed in seeds}
-    return found.pop() if len(found) == 1 else f"mixed ({', '.join(sorted(found))})"
+    known = sorted(each for each in found if each is not None)
+    if len(known) > 1:
+        return f"mixed ({', '.join(known)})"
+    return None if None in found else known[0]
 
 
-def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str:
+def _recorded_arm(layout: RunLayout, side: Side, seed: int) -> str | None:
     if arm := place(layout, side, seed).arm:
         return arm
     directory = layout.ajax_dir if side == "ajax" else layout.reference_dir(seed)
-    return PATCHED if (directory / PATCH).exists() else "stock"
+    if (directory / PATCH).exists():
+        return PATCHED
+    # The published rounds recorded how they ran, and a patch where there was one.
+    known = recorded_arguments(layout, side, seed)[1] or launches(layout.root)
+    return "stock" if known else None
 
 
 def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missing, ...]:
@@ -219,4 +233,7 @@ def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missi
             if not exists(directory / name):
                 where = directory.relative_to(layout.root).as_posix()
                 found.append(Missing(f"{where}/{name}", f"{lost} (seed {seed})"))
+    for seed in sorted(set(layout.seeds(side)) - set(seeds_with_evaluations(layout.root, side))):
+        where = (layout.seed_dir(side, seed) / EVALUATIONS).relative_to(layout.root).as_posix()
+        found.append(Missing(f"an evaluation in {where}", f"{SIDE_LABEL[side]} seed {seed}"))
     return tuple(found)

@@ -35,26 +35,46 @@ def as_json(
         "arms": {SIDE_KEY[side]: data.arm for side, data in comparison.sides.items()},
         "sources": {SIDE_KEY[side]: data.source for side, data in comparison.sides.items()},
         "companions": _companions(comparison),
+        **_apart(comparison),
         "out_of_reach": [str(missing) for missing in comparison.out_of_reach],
         "checks": [str(check) for check in checks],
         "checks_failed": sum(check.ok is False for check in checks),
     }
 
 
+def _apart(comparison: Comparison) -> dict[str, Any]:
+    """What only comparisons have whose sides differ in seeds or checkpoints, or cannot be right."""
+    seeds = {f"seeds_{SIDE_KEY[side]}": list(comparison.sides[side].seed_numbers) for side in SIDES}
+    return {
+        **({"notes": list(comparison.notes), **seeds} if comparison.notes else {}),
+        **({"impossible": comparison.impossible} if comparison.impossible else {}),
+    }
+
+
+def _seeds(comparison: Comparison) -> list[int]:
+    """The seeds of either side."""
+    return sorted({s for data in comparison.sides.values() for s in data.seed_numbers})
+
+
 def _summary(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[str, Any]:
-    sizes = comparison.sizes
+    every_seed = [each for data in comparison.sides.values() for each in data.seeds]
+    grid = sorted({rows for each in every_seed for rows in each.grid})
+
+    def on_grid(rows: Sequence[int], values: Sequence[float | None]) -> list[float | None]:
+        return [dict(zip(rows, values, strict=True)).get(at) for at in grid] if values else []
+
     return {
         "smoke": comparison.smoke,
-        "seeds": list(sizes.seeds),
-        "rows": list(sizes.checkpoints),
+        "seeds": _seeds(comparison),
+        "rows": grid,
         **(_s1_rule(comparison) if "S1" in comparison.ruled else {}),
         "per_seed": {
             SIDE_KEY[side]: {
                 str(each.seed): {
                     **_s1(comparison, side, each.seed),
                     "S2": (comparison.s2_curves[side].get(each.seed) or (None,))[-1],
-                    "eval": [row.mean for row in each.evaluations],
-                    "S2_curve": list(comparison.s2_curves[side].get(each.seed, ())),
+                    "eval": on_grid(each.grid, [row.mean for row in each.evaluations]),
+                    "S2_curve": on_grid(each.grid, comparison.s2_curves[side].get(each.seed, ())),
                 }
                 for each in comparison.sides[side].seeds
             }
@@ -107,7 +127,7 @@ def _analysis3(comparison: Comparison, audits: Mapping[int, S2Audit]) -> dict[st
     welch = late.welch if late else None
     return {
         "smoke": comparison.smoke,
-        "seeds": list(comparison.sizes.seeds),
+        "seeds": _seeds(comparison),
         **values,
         "p_late": welch.p if welch else None,
         "t_late": welch.t if welch else None,
@@ -134,8 +154,10 @@ def _companions(comparison: Comparison) -> dict[str, Any]:
     }
     entropy = {str(rows): asdict(each) for rows, each in comparison.entropy_tests.items()}
     rates = comparison.late_rates if comparison.round_number == 3 else None
+    common = {str(s.rows[0]): asdict(s.companion) for s in comparison.common if s.companion}
     return (
         statistics
         | ({"late_rate": asdict(rates)} if rates else {})
         | ({"entropy": entropy} if entropy else {})
+        | ({"common": common} if common else {})
     )

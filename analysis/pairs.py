@@ -42,8 +42,10 @@ def reading_documents(comparisons: dict[str, Comparison]) -> tuple[dict[str, str
     figures = {"entropy_windows": entropy_data({c.title: c for c in comparisons.values()})}
     figures = {name: data for name, data in figures.items() if data}
     capped = _capped(comparisons)
+    doubts = [f"{c.title}, {c.impossible}" for c in comparisons.values() if c.impossible]
+    lacking = "; ".join(doubts) or "a pair lacks S1 or entropy windows"
     texts = {
-        "reading.md": "\n".join([*_render(reading), *capped, ""]),
+        "reading.md": "\n".join([*_render(reading, lacking), *capped, ""]),
         "reading.json": dump_json(_json(reading)),
     }
     return texts, figures
@@ -58,7 +60,7 @@ def _json(reading: Round2Reading | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _render(reading: Round2Reading | None) -> list[str]:
+def _render(reading: Round2Reading | None, lacking: str) -> list[str]:
     lines = [
         "# Reading of round 2",
         "",
@@ -68,7 +70,7 @@ def _render(reading: Round2Reading | None) -> list[str]:
         "",
     ]
     if reading is None:
-        return [*lines, "Out of reach: a pair lacks S1 or entropy windows."]
+        return [*lines, f"Reading: none, {lacking}."]
     entries = {"round 1": reading.round1} | {name: p.gap for name, p in reading.pairs.items()}
     rows = [
         [
@@ -105,7 +107,7 @@ def _capped(comparisons: dict[str, Comparison]) -> list[str]:
         if not data.seeds or not set(s1.rows) <= set(data.grid):
             return []
         means = data.means()[:, [data.grid.index(at) for at in s1.rows]]
-        label = f"{SIDE_LABEL[side]}, {data.arm or 'arm unknown'}"
+        label = f"{SIDE_LABEL[side]}, {data.arm_label}"
         at_rows = (" ".join(map(number, map(float, column))) for column in means.T)
         reached = [
             f"seed {seed} ({number(float(last))})"

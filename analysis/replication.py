@@ -107,6 +107,13 @@ def which_ajax(checks: Iterable[Check]) -> str:
     return next((each.detail for each in checks if each.name == "ajax identity"), "not recorded")
 
 
+def ajax_line(checks: Iterable[Check]) -> list[str]:
+    """:func:`which_ajax` as a line of a table's head; none without Ajax."""
+    found = list(checks)
+    there = any(each.name == "ajax identity" for each in found)
+    return [f"Ajax that ran: {which_ajax(found)}."] if there else []
+
+
 def ajax_note(here: str) -> str:
     """Which Ajax the published windows are of; ``here`` is :func:`which_ajax` of a run."""
     note = f"Published Ajax: {PUBLISHED_AJAX}. Ajax here: {here}."

@@ -3,6 +3,7 @@
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import integers, interval, number, p_value
 from analysis.readings import read_round3, round3_notes
+from analysis.replication import ajax_line
 from analysis.study import Study
 from analysis.tables import verdict
 from shared.protocol import SIDES
@@ -22,6 +23,9 @@ def report(result: Study) -> list[str]:
             f"(of {len(comparison.entropy)})"
         )
     lines += _reading_lines(comparison)
+    lines += [f"  {note}" for note in (*ajax_line(result.checks), *comparison.notes)]
+    for statistic in comparison.common[-1:]:
+        lines += _statistic_lines(statistic)
     lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
     return lines + check_lines(result)
 

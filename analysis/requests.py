@@ -1,7 +1,9 @@
 """Which comparison the options of ``nox -s compare`` ask for, of which runs, by which round."""
 
 import argparse
+import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.checks import ExpectedAjax
@@ -11,6 +13,7 @@ from shared.errors import UserError
 from shared.launch_info import Launch
 from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
 from shared.provenance import git_state
+from shared.variables import AJAX_VARIABLE
 
 #: What to do about a part in another one's place.
 PART_PLACE = "each part lies under its own name"
@@ -144,11 +147,19 @@ def _seeds(options: argparse.Namespace) -> tuple[int, ...] | None:
 
 def _expected(options: argparse.Namespace) -> ExpectedAjax:
     if options.ajax_src:
-        if not options.ajax_src.is_dir():
-            raise UserError(f"{options.ajax_src}: no such directory; name a checkout's src")
-        return ExpectedAjax(commit=git_state(options.ajax_src).commit)
+        return _expected_checkout(options.ajax_src, "--ajax-src")
     if options.ajax_commit:
         return ExpectedAjax(commit=options.ajax_commit)
     if options.ajax_version not in (None, AJAX_RELEASE):
         return ExpectedAjax(version=options.ajax_version)
+    named = os.environ.get(AJAX_VARIABLE)
+    if named and options.ajax_version is None:
+        variable = f"${AJAX_VARIABLE}"
+        return replace(_expected_checkout(Path(named), variable), named_by=variable)
     return PINNED_AJAX
+
+
+def _expected_checkout(source: Path, named_by: str) -> ExpectedAjax:
+    if not source.is_dir():
+        raise UserError(f"{named_by} {source}: no such directory; name a checkout's src")
+    return ExpectedAjax(commit=git_state(source).commit)

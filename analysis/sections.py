@@ -156,24 +156,41 @@ def evaluations(page: Page) -> list[str]:
     }
     grid = sorted({rows for column in columns.values() for rows in column})
     if len(grid) > MANY_CHECKPOINTS:
-        grid = [rows for rows in grid if rows % 2_000 == 0]
+        grid = [rows for rows in grid if rows % 2_000 == 0] or grid
     rows = [[str(at), *(number(column.get(at)) for column in columns.values())] for at in grid]
     return ["## Evaluation mean at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
+
+
+def common(page: Page) -> list[str]:
+    """Both sides at the checkpoints that every seed has, where the sides have different ones."""
+    found = page.comparison.common
+    if len(found) > MANY_CHECKPOINTS:
+        found = tuple(each for each in found if each.rows[0] % 2_000 == 0) or found
+    tests = {each.name: (each.companion, 1) for each in found if each.companion is not None}
+    rows = [
+        [each.name, *(number(float(each.values[side].mean())) for side in SIDES)] for each in found
+    ]
+    return [
+        f"## Evaluation at each common checkpoint ({UNREGISTERED})",
+        "",
+        *markdown_table(["mean over seeds", *(SIDE_LABEL[side] for side in SIDES)], rows),
+        "",
+        *companion_table(page.comparison, "checkpoint", tests),
+    ] if found else []  # fmt: skip
 
 
 def s2_curves(page: Page) -> list[str]:
     """S2 of every seed, checkpoint by checkpoint."""
     columns = {
-        f"{SIDE_KEY[side]} s{seed}": dict(
-            zip(page.comparison.sizes.checkpoints, curve, strict=False)
-        )
+        f"{SIDE_KEY[side]} s{seed.seed}": dict(zip(seed.grid, curves[seed.seed], strict=True))
         for side, curves in page.comparison.s2_curves.items()
-        for seed, curve in curves.items()
+        for seed in page.comparison.sides[side].seeds
+        if seed.seed in curves
     }
     if not columns:
         return []
-    grid = page.comparison.sizes.checkpoints
-    shown = [at for at in grid if len(grid) <= MANY_CHECKPOINTS or at % 2_000 == 0]
+    grid = sorted({rows for column in columns.values() for rows in column})
+    shown = [at for at in grid if len(grid) <= MANY_CHECKPOINTS or at % 2_000 == 0] or grid
     rows = [[str(at), *(number(column.get(at)) for column in columns.values())] for at in shown]
     return ["## S2 at each checkpoint", "", *markdown_table(["rows", *columns], rows)]
 

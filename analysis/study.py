@@ -1,17 +1,25 @@
 """From two sources to a finished comparison: load, size, compute, check. Writes nothing."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import Check, ExpectedAjax, Sizes, identity, record_checks
+from analysis.checks import Check, ExpectedAjax, Sizes, absent, identity, record_checks
 from analysis.checks_ajax import S2Audit, ajax_checks, audit_check, identity_check, s2_audit
 from analysis.checks_reference import reference_checks
-from analysis.comparison import Comparison, compare_sides
+from analysis.comparison import Comparison, compare_sides, withhold
 from analysis.data import SideData
-from analysis.evidence import Evidence, gather
-from analysis.load import PATCHED, launches, load_side, recorded_arguments, require_run
+from analysis.evidence import Evidence, gather, started_here
+from analysis.load import (
+    PATCHED,
+    launches,
+    load_side,
+    recorded_arguments,
+    require_run,
+    seeds_with_evaluations,
+)
 from analysis.published import load_round, load_statistics, published_side
 from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError, shown
@@ -27,6 +35,7 @@ from shared.protocol import (
     REFERENCE_COMMIT,
     ROUNDS,
     SIDE_KEY,
+    SIDE_LABEL,
     SIDES,
     Round,
     Side,
@@ -100,44 +109,76 @@ class Study:
     comparison: Comparison
     checks: tuple[Check, ...]
     audits: dict[int, S2Audit]
+    #: Where the sides were read; ``None`` for published figures.
+    directories: tuple[Path | None, ...] = ()
 
     @property
     def failed(self) -> list[Check]:
-        """The checks that failed."""
-        return [check for check in self.checks if check.ok is False]
+        """The checks that failed, first those that say that the data cannot be right."""
+        found = [check for check in self.checks if check.ok is False]
+        return sorted(found, key=lambda check: not check.impossible)
 
 
-def study(request: Request) -> Study:
-    """Load both sides and compute everything. Raises :class:`UserError` for bad input."""
+def study(request: Request, *, recompute: bool = False) -> Study:
+    """Load both sides and compute everything. Raises :class:`UserError` for bad input.
+
+    No rule is applied to data that cannot be right, but to ``recompute`` what is on record: there
+    a changed figure has to show as a difference.
+    """
     chosen = ROUNDS[request.round_name]
     chosen = chosen.smoke() if request.smoke else chosen
     directories = {source.directory for source in request.sources.values() if source.directory}
     for directory in directories:
         require_run(directory)
-    sizes = {side: _sizes(request, chosen, side) for side in SIDES}
+    sizes = _selected(request, {side: _sizes(request, chosen, side) for side in SIDES})
     sides = {side: _load(request, side, sizes[side]) for side in SIDES}
     if not any(data.seeds for data in sides.values()):
         raise UserError(f"{request.sources['reference'].directory}: no side has records there")
-    arms = sides["reference"].arm or "", sides["ajax"].arm or ""
-    title = PART_TITLES.get(chosen.name) or TITLES.get(arms, f"Round {chosen.name}")
+    title = _title(chosen, sides)
     shared_sizes = sizes["reference" if sides["reference"].seeds else "ajax"]
-    comparison = compare_sides(
-        f"{title} (smoke)" if request.smoke else title,
-        chosen.number,
-        shared_sizes,
-        sides["reference"],
-        sides["ajax"],
-        smoke=request.smoke,
-    )
+    with warnings.catch_warnings():
+        # A side whose seeds are all at the cap has no spread, which is no loss of precision.
+        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+        comparison = compare_sides(
+            f"{title} (smoke)" if request.smoke else title,
+            chosen.number,
+            shared_sizes,
+            sides["reference"],
+            sides["ajax"],
+            smoke=request.smoke,
+        )
     checks: list[Check] = list(_size_checks(sizes, sides, chosen, request.smoke))
-    checks += _arm_checks(request, sides)
+    checks += _arm_checks(request, sides, {side: _own(request, side) for side in SIDES})
     checks += _registration_checks(chosen, directories)
     audits: dict[int, S2Audit] = {}
     for side, data in sides.items():
         found, side_audits = _side_checks(request, data, sizes[side])
         checks += found
         audits |= side_audits
-    return Study(comparison, tuple(checks), audits)
+    read = tuple(request.sources[side].directory for side in SIDES)
+    result = Study(comparison, tuple(checks), audits, read)
+    first = next(iter(result.failed), None)
+    if first is not None and first.impossible and not recompute:
+        return replace(result, comparison=withhold(comparison, f"{first.name}: {first.detail}"))
+    return result
+
+
+def _title(chosen: Round, sides: Mapping[Side, SideData]) -> str:
+    """What the comparison is called, by the arms that ran."""
+    arms = sides["reference"].arm or "", sides["ajax"].arm or ""
+    if chosen.name in PART_TITLES and all(
+        data.arm == chosen.arm(side).name for side, data in sides.items() if data.seeds
+    ):
+        return PART_TITLES[chosen.name]
+    if arms in TITLES or not all(data.seeds for data in sides.values()):
+        return TITLES.get(arms, f"Round {chosen.name}")
+    named = (f"{SIDE_LABEL[side]} ({data.arm_label})" for side, data in sides.items())
+    return f"Round {chosen.name}: {' and '.join(named)}"
+
+
+def _own(request: Request, side: Side) -> bool:
+    directory = request.sources[side].directory
+    return directory is not None and started_here(launches(directory), side)
 
 
 def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
@@ -149,13 +190,34 @@ def _sizes(request: Request, chosen: Round, side: Side) -> Sizes:
         sizes = Sizes(published.seeds, published.rows, published.every, published.episodes, False)
     else:
         own = _own_arguments(source.directory, side)
-        sizes = replace(default, **{key: value for key, value in own.items() if value is not None})
+        known = {key: value for key, value in own.items() if value is not None}
+        seeds = {*known.get("seeds", ()), *seeds_with_evaluations(source.directory, side)}
+        known["seeds"] = tuple(sorted(seeds)) or default.seeds
+        recorded = {"rows", "every", "episodes"} <= set(known)
+        sizes = replace(default, recorded=recorded, **known)
         if sizes.every < 1 or sizes.rows // sizes.every > MOST_EVALUATIONS:
             raise UserError(
                 f"{source.directory}: recorded are {sizes.rows} rows with an evaluation every "
                 f"{sizes.every}, which no run has; restore what it recorded"
             )
-    return replace(sizes, seeds=request.seeds) if request.seeds else sizes
+    return sizes
+
+
+def _selected(request: Request, sizes: dict[Side, Sizes]) -> dict[Side, Sizes]:
+    """Of each side the seeds that the user names; one that a side does not have is refused.
+
+    Unless the other side has it: the statistics are unpaired, so that sides may have other seeds.
+    """
+    if not request.seeds:
+        return sizes
+    somewhere = {seed for each in sizes.values() for seed in each.seeds}
+    if not set(request.seeds) <= somewhere:
+        return {side: replace(each, seeds=request.seeds) for side, each in sizes.items()}
+    return {
+        side: replace(each, seeds=found if found else request.seeds)
+        for side, each in sizes.items()
+        for found in [tuple(seed for seed in request.seeds if seed in each.seeds)]
+    }
 
 
 def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
@@ -179,14 +241,13 @@ def _own_arguments(root: Path, side: Side) -> dict[str, Any]:
 def _load(request: Request, side: Side, sizes: Sizes) -> SideData:
     source = request.sources[side]
     if source.directory is not None:
-        data = load_side(source.directory, side, sizes.seeds, sizes.every)
+        data = load_side(source.directory, side, sizes.seeds)
         return data if source.name is None else replace(data, source=source.name)
     data = published_side(side, _published_round(request, source))
     kept = tuple(each for each in data.seeds if each.seed in sizes.seeds)
-    absent = sorted(set(sizes.seeds) - set(data.seed_numbers))
-    if absent:
+    if lacking := sorted(set(sizes.seeds) - set(data.seed_numbers)):
         raise UserError(
-            f"{data.source}: has no seed {absent[0]}; published are "
+            f"{data.source}: has no seed {lacking[0]}; published are "
             f"{' '.join(map(str, data.seed_numbers))}"
         )
     # The published windows are ranges over all seeds: of a part of them nothing is known.
@@ -217,22 +278,34 @@ def _size_checks(
         good = f"{own.rows} rows, every {own.every}, {own.episodes} episodes, seeds {own.seeds}"
         # A smoke run is held against its own arguments (protocol section 9).
         name = f"{SIDE_KEY[side]} sizes"
-        yield Check(name, smoke or not faults, "; ".join(faults) if faults and not smoke else good)
+        if faults and not smoke:
+            yield Check(name, False, "; ".join(faults))
+        elif not own.recorded:
+            yield Check(name, None, f"only its seeds are on record: {own.seeds}")
+        else:
+            yield Check(name, True, good)
     present = [side for side in SIDES if sides[side].seeds]
     if len(present) == len(SIDES) and sizes["reference"] != sizes["ajax"]:
-        yield Check("sizes of both sides", False, "the sides ran with different sizes")
+        first, second = (vars(sizes[side]) for side in SIDES)
+        names = [key for key in first if first[key] != second[key] and key != "recorded"]
+        detail = "; ".join(f"{name} {first[name]} and {second[name]}" for name in names)
+        yield Check("sizes of both sides", False, f"the sides ran with different sizes: {detail}")
 
 
-def _arm_checks(request: Request, sides: dict[Side, SideData]) -> Iterator[Check]:
+def _arm_checks(
+    request: Request, sides: Mapping[Side, SideData], own: Mapping[Side, bool]
+) -> Iterator[Check]:
     """Each side must have run its round's arm; older records only say whether it was patched."""
     for side, name in (request.rounds or {}).items():
         data, wanted = sides[side], ROUNDS[name].arm(side)
         if not data.seeds:
             continue
-        found = data.arm or "unknown"
+        key, found = f"{SIDE_KEY[side]} arm", data.arm
+        if found is None:
+            yield absent(key, f"not recorded; round {name} has {wanted.name}", own=own[side])
+            continue
         right = wanted.patched if found == PATCHED else found == wanted.name
-        detail = found if right else f"{found}, round {name} has {wanted.name}"
-        yield Check(f"{SIDE_KEY[side]} arm", right, detail)
+        yield Check(key, right, found if right else f"{found}, round {name} has {wanted.name}")
 
 
 def _registration_checks(chosen: Round, directories: set[Path]) -> Iterator[Check]:
@@ -257,7 +330,7 @@ def _registration_checks(chosen: Round, directories: set[Path]) -> Iterator[Chec
 def _side_checks(
     request: Request, data: SideData, sizes: Sizes
 ) -> tuple[list[Check], dict[int, S2Audit]]:
-    checks = list(record_checks(data, sizes))
+    checks = list(record_checks(data, sizes, own=_own(request, data.side)))
     source = request.sources[data.side]
     if source.directory is None:
         number = _published_round(request, source)
@@ -278,10 +351,11 @@ def _published_checks(data: SideData, number: int) -> Iterator[Check]:
     header = load_round(number).header
     commit = header[f"{data.side}_revision"]
     if data.side == "reference":
-        yield identity("reference", Revision(commit), REFERENCE_COMMIT, recorded=False)
+        revision = Revision(commit)
+        yield identity("ref identity", revision, REFERENCE_COMMIT, recorded=False, own=False)
     else:
         revision = Revision(commit, dirty=False)  # its diff sha1 is that of nothing
-        yield identity_check({}, revision, ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT))
+        yield identity_check({}, revision, ExpectedAjax(commit=AJAX_PUBLISHED_COMMIT), own=False)
     yield Check(
         f"{SIDE_KEY[data.side]} processes",
         None,

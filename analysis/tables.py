@@ -6,6 +6,7 @@ from analysis import sections, sections_metrics
 from analysis.checks import Check
 from analysis.comparison import Comparison
 from analysis.formats import DASH, integers, markdown_table, span
+from analysis.replication import ajax_line
 from analysis.sections import Page
 from shared.protocol import ARMS, KNOWN_DIFFERENCES, SIDE_LABEL
 
@@ -26,6 +27,8 @@ NO_RULE = "No rule is about this part alone: round {} is read from its parts tog
 
 def verdict(comparison: Comparison) -> str:
     """One sentence: what the rule says of the comparison."""
+    if comparison.impossible:
+        return f"No rule is applied. The first check that says so: {comparison.impossible}."
     if not comparison.ruled:
         return NO_RULE.format(comparison.round_number)
     statistic = comparison.primary
@@ -46,20 +49,29 @@ def verdict(comparison: Comparison) -> str:
 def _head(page: Page) -> list[str]:
     sizes = page.comparison.sizes
     rows = [
-        [SIDE_LABEL[side], data.arm or DASH, data.source, integers(data.seed_numbers)]
+        [
+            SIDE_LABEL[side],
+            data.arm_label if data.seeds else DASH,
+            data.source,
+            integers(data.seed_numbers),
+        ]
         for side, data in page.comparison.sides.items()
     ]
+    whose = "" if sizes.recorded else "Sizes are not recorded; the round has "
     failed = sum(check.ok is False for check in page.checks)
     return [
         f"# {page.comparison.title}",
         "",
         verdict(page.comparison),
         "",
-        f"{sizes.rows} rows, evaluation every {sizes.every} rows on {sizes.episodes} episodes"
+        f"{whose}{sizes.rows} rows, evaluation every {sizes.every} rows on "
+        f"{sizes.episodes} episodes"
         f"{', tiny widths (smoke: plumbing only, no learning)' if sizes.tiny else ''}. "
         f"Checks: {sum(check.ok is True for check in page.checks)} passed, {failed} failed, "
         f"{sum(check.ok is None for check in page.checks)} not possible.",
         "",
+        *(f"{line}\n" for line in ajax_line(page.checks)),
+        *(f"{note[0].upper()}{note[1:]}.\n" for note in page.comparison.notes),
         *markdown_table(["side", "arm", "figures from", "seeds"], rows),
     ]
 
@@ -87,6 +99,7 @@ def _known(page: Page) -> list[str]:
 
 _COMMON: tuple[Section, ...] = (
     sections.companions,
+    sections.common,
     sections.evaluations,
     sections.s2_curves,
     sections_metrics.replication,

@@ -126,4 +126,4 @@ def _other_targets(root: Path, known: set[Path]) -> list[Target]:
 
 def study_target(target: Target) -> Study:
     """Recompute one target."""
-    return study(target.request)
+    return study(target.request, recompute=True)

@@ -5,7 +5,8 @@ Means of joined windows are weighted by the number of metric samples (protocol s
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,17 @@ SeedWindows = dict[int, dict[str, float]]
 def window_width(every: int) -> int:
     """Rows of a window: 2000 where checkpoints divide it, else the distance of checkpoints."""
     return WINDOW_ROWS if WINDOW_ROWS % every == 0 else every
+
+
+def common_width(sides: Iterable[SideData], every: int) -> int:
+    """Rows of a window that the records of all seeds divide; by ``every`` where there are none."""
+    steps = {
+        min(after - before for before, after in pairwise((0, *(row.rows for row in each.records))))
+        for side in sides
+        for each in side.seeds
+        if each.records
+    }
+    return math.lcm(*map(window_width, steps or {every}))
 
 
 #: Records of one window, each with the number of its metric samples; and their means.
@@ -50,7 +62,11 @@ def seed_value(records: Sequence[Record], width: int, end: int, name: str) -> fl
 
 
 def _groups(records: Sequence[Record], width: int) -> dict[int, _Group]:
-    """Window's last row -> its records; without a last window that the records do not fill."""
+    """Window's last row -> its records, of the windows that the records fill.
+
+    A record is about the rows since the one before it: a window needs one that ends where it
+    begins, so that none reaches into it from before.
+    """
     groups: dict[int, list[tuple[float, Record]]] = {}
     previous = 0
     for record in records:
@@ -59,8 +75,8 @@ def _groups(records: Sequence[Record], width: int) -> dict[int, _Group]:
         weight = record.updates - previous if samples is None else samples
         previous = record.updates
         groups.setdefault(-(-record.rows // width) * width, []).append((float(weight), record))
-    last = records[-1].rows if records else 0
-    return {end: group for end, group in groups.items() if end <= last}
+    begun = {0, *(record.rows for record in records)}
+    return {end: group for end, group in groups.items() if end - width in begun and end in begun}
 
 
 def _sampled(group: _Group) -> _Sampled:

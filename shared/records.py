@@ -186,12 +186,11 @@ def read_rows(path: Path, kind: type[R], place: Place | None = None) -> list[R]:
     return rows
 
 
-def read_checkpoints(path: Path, kind: type[C], place: Place, *, every: int | None) -> list[C]:
+def read_checkpoints(path: Path, kind: type[C], place: Place) -> list[C]:
     """Rows of ``evals.jsonl`` or ``records.jsonl`` of ``place``, in ascending order of ``rows``.
 
-    With ``every``, consecutive checkpoints must be that many rows apart, the first one at
-    ``every``. Raises :class:`RecordError` at a row of another place, and at a missing, duplicated
-    or out-of-order checkpoint.
+    Raises :class:`RecordError` at a row of another place, and at a duplicated or out-of-order
+    checkpoint. A checkpoint that the round has and the file lacks is for the checks to name.
     """
     rows = read_rows(path, kind, place)
     if not rows:
@@ -205,11 +204,6 @@ def read_checkpoints(path: Path, kind: type[C], place: Place, *, every: int | No
             raise RecordError(f"{where}: checkpoint {at} is there twice; remove one line")
         if at < previous:
             raise RecordError(f"{where}: checkpoint {at} follows {previous}; restore the order")
-        if every is not None and at != previous + every:
-            raise RecordError(
-                f"{where}: checkpoint {previous + every} is missing ({at} follows {previous}, "
-                f"evaluation every {every} rows); restore the line or rerun this process"
-            )
         previous = at
     return rows
 

@@ -92,6 +92,16 @@ def set_metric(value: float | None) -> Callable[[list[dict[str, Any]]], object]:
 EVALS, RECORDS, EPISODES = (f"ref_s1/{name}.jsonl" for name in ("evals", "records", "episodes"))
 ARGUMENTS, CONFIG = "ref_s1/run_args.json", "ajax/config.json"
 
+LISTS = ("returns", "lengths")
+
+
+def too_long(row: dict[str, Any]) -> dict[str, Any]:
+    lengths = [501, *row["lengths"][1:]]
+    mean = sum(lengths) / len(lengths)
+    return {"returns": [float(each) for each in lengths], "lengths": lengths, "mean": mean,
+            "len_mean": mean}  # fmt: skip
+
+
 #: What is planted -> (the plant, the checks that must fail, a part of the first one's line).
 PLANTED: dict[str, tuple[Plant, list[str], str]] = {
     "reference exit code": (
@@ -210,10 +220,33 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         ["sizes of both sides"],
         "different sizes",
     ),
-    "an episode too few": (
-        edit_lines(EVALS, lambda rows: (rows[2]["returns"].pop(), rows[2]["lengths"].pop())),
+    "every episode twice": (
+        edit_lines(EVALS, lambda rows: rows[2].update({k: rows[2][k] * 2 for k in LISTS})),
         ["ref s1 evaluation sizes"],
-        "row 1200: 1 episodes of 2",
+        "row 1200: 4 episodes of 2",
+    ),
+    "an episode too few": (
+        edit_lines(EVALS, lambda rows: [rows[2][key].pop() for key in LISTS]),
+        ["ref s1 evaluation sizes"],
+        "is not that of its returns",
+    ),
+    "Ajax mean too low": (
+        both(
+            edit_last("ajax/s1/evals.jsonl", mean=0.5, len_mean=0.5),
+            edit_last("ajax/s1/records.jsonl", eval_mean=0.5),
+        ),
+        ["ajax s1 evaluation sizes"],
+        "row 1600: mean 0.5 outside 1..500",
+    ),
+    "mean return not the mean length": (
+        edit_last("ajax/s1/evals.jsonl", len_mean=499.0),
+        ["ajax s1 evaluation sizes"],
+        "is not the mean length 499",
+    ),
+    "a return above the cap": (
+        edit_lines(EVALS, lambda rows: rows[1].update(too_long(rows[1]))),
+        ["ref s1 evaluation sizes", "ref s1 evaluations in both files"],
+        "row 800: a return outside 1..500",
     ),
     "no returns": (
         edit_lines(EVALS, lambda rows: [row.update(returns=None, lengths=None) for row in rows]),
@@ -239,7 +272,7 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
             edit_last("ajax/s1/records.jsonl", eval_mean=500.5),
         ),
         ["ajax s1 evaluation sizes"],
-        "row 1600: mean outside 0..500",
+        "row 1600: mean 500.5 outside 1..500",
     ),
     "last evaluation lost": (
         edit_lines(EVALS, lambda rows: rows.pop()),
@@ -260,12 +293,20 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
     "updates": (
         edit_lines(EVALS, lambda rows: rows[2].update(updates=82)),
         ["ref s1 updates"],
-        "82 at row 1200, expected 81",
+        "81 at row 1200 in records.jsonl, 82 in evals.jsonl",
+    ),
+    "updates that fall": (
+        both(
+            edit_lines(EVALS, lambda rows: rows[3].update(updates=80)),
+            edit_lines(RECORDS, lambda rows: rows[3].update(updates=80)),
+        ),
+        ["ref s1 updates", "ref s1 finished"],
+        "80 at row 1600, after 81",
     ),
     "Ajax updates": (
         edit_lines("ajax/s0/evals.jsonl", lambda rows: rows[1].update(updates=1)),
         ["ajax s0 updates"],
-        "1 at row 800, expected 0",
+        "0 at row 800 in records.jsonl, 1 in evals.jsonl",
     ),
     "metric null": (
         edit_lines(RECORDS, set_metric(None)),
@@ -319,8 +360,8 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
                 {key: rows[-1][key] + 1 for key in ("row_last", "length", "score")}
             ),
         ),
-        ["ref s1 episodes", "ref s1 finished"],
-        "102 rows of 100",
+        ["ref s1 finished", "ref s1 episodes"],
+        "0 episodes end on the flushed row, timing.json says 1",
     ),
     "unknown worker": (
         edit_lines(EPISODES, lambda rows: [r.update(worker=16) for r in rows if r["worker"] == 3]),
@@ -344,6 +385,11 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         "1 episodes end on the flushed row, timing.json says 5",
     ),
     "no timing": (remove("ref_s1/timing.json"), ["ref s1 finished"], "flush_episodes is missing"),
+    "S2 above the cap": (
+        edit_lines("ajax/s0/records.jsonl", lambda rows: rows[2].update(s2_logged=500.5)),
+        ["ajax s0 training metrics"],
+        "row 1200: S2 500.5 outside 1..500",
+    ),
     "S2 audit": (shift_s2(2e-4), ["ajax s0 S2 audit"], "audited"),
     "final rows": (
         edit_final(rows=[1600, 1584]),
@@ -360,4 +406,29 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         ["ajax final state"],
         "ajax_final.npz is missing",
     ),
+}
+
+#: The faults after which the data cannot be right: no rule is applied to them.
+IMPOSSIBLE = {
+    "an episode too few",
+    "mean not of its returns",
+    "return not its length",
+    "Ajax mean too high",
+    "Ajax mean too low",
+    "mean return not the mean length",
+    "a return above the cap",
+    "files disagree",
+    "updates",
+    "updates that fall",
+    "Ajax updates",
+    "score not length",
+    "episode too long",
+    "ended without being terminal",
+    "episode lost",
+    "row numbers shifted",
+    "episode past the end",
+    "unknown worker",
+    "flush counted wrong",
+    "S2 above the cap",
+    "S2 audit",
 }

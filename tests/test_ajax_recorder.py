@@ -57,7 +57,7 @@ def test_each_log_point_is_on_disk_when_it_is_logged(
 ) -> None:
     recorder.log(logged(400, 0, 20.25), 0)
     path = layout.ajax_seed_dir(4) / RECORDS
-    (record,) = read_checkpoints(path, Record, Place("ajax", 4), every=400)
+    (record,) = read_checkpoints(path, Record, Place("ajax", 4))
     assert (record.rows, record.updates, record.eval_mean) == (400, 0, 20.25)
     assert record.s2_logged == 10.125
     assert record.train == {"n_updates": 0.0, "rec_loss": float(np.float32(0.1))}

@@ -18,7 +18,16 @@ from analysis.load import load_side
 from analysis.study import PINNED_AJAX
 from shared.configuration import flatten
 from tests.conftest import Command
-from tests.planted import CONFIG, PLANTED, both, edit_json, edit_lines, replace_text, shift_s2
+from tests.planted import (
+    CONFIG,
+    IMPOSSIBLE,
+    PLANTED,
+    both,
+    edit_json,
+    edit_lines,
+    replace_text,
+    shift_s2,
+)
 from tests.synthetic import OLD_AJAX_SHA, SMOKE, Plan, write_run
 
 
@@ -50,6 +59,19 @@ def test_a_planted_fault_fails_its_check(what: str, smoke: Path, command: Comman
     assert f"\n- {line}\n" in (smoke / "compare.md").read_text()
     summary = json.loads((smoke / "summary.json").read_text())
     assert (line in summary["checks"], summary["checks_failed"]) == (True, len(checks))
+    # A rule is applied unless the data cannot be right; then all that is written says so first.
+    title = "# No verdict, the data cannot be right: "
+    withheld = what in IMPOSSIBLE
+    assert (smoke / "compare.md").read_text().startswith(title) == withheld
+    assert done.out.startswith(title.removeprefix("# ")) == withheld
+    figures = json.loads((smoke / "figures.json").read_text())
+    assert figures["curves"]["title"].startswith(title.removeprefix("# ")) == withheld
+    none = withheld or what == "last evaluation lost"  # one of S1's
+    for key in ("LEARNS", "WITHIN_RANGE", "A"):
+        assert (summary[key] is None) == none
+    assert ("S1" in summary["companions"]) != none
+    assert ("impossible" in summary) == withheld
+    assert done.out.splitlines()[1].startswith("No rule is applied") == withheld
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -183,7 +205,7 @@ def other(value: Any) -> Any:
 
 @pytest.mark.parametrize("wrong", [other, lambda _: None], ids=["changed", "null"])
 def test_every_reference_value_is_checked(smoke_source: Path, wrong: Callable[[Any], Any]) -> None:
-    evidence = gather(smoke_source, load_side(smoke_source, "reference", (0, 1), 400))
+    evidence = gather(smoke_source, load_side(smoke_source, "reference", (0, 1)))
     process = evidence.reference[0]
     config = flatten(yaml.safe_load((smoke_source / "ref_s0" / "config.yaml").read_text()))
     for key in REFERENCE_KEYS:
@@ -197,7 +219,7 @@ def test_every_reference_value_is_checked(smoke_source: Path, wrong: Callable[[A
 
 
 def test_every_ajax_value_is_checked(smoke_source: Path) -> None:
-    evidence = gather(smoke_source, load_side(smoke_source, "ajax", (0, 1), 400))
+    evidence = gather(smoke_source, load_side(smoke_source, "ajax", (0, 1)))
     process = evidence.ajax
     assert process is not None
     assert process.config is not None
@@ -231,9 +253,14 @@ def test_what_old_records_do_not_say_is_not_counted_as_passed(
         "at launch), its dirty flag was not recorded" in checks  # fmt: skip
     unknown = [line for line in checks if line.startswith("NOT CHECKED")]
     assert unknown == [
-        "NOT CHECKED ajax final state: the keys of this ajax_final.npz are not known"
+        "NOT CHECKED ajax final state: the keys of this ajax_final.npz are not known",
+        *(
+            f"NOT CHECKED ajax s{seed} S2 audit: an environment has finished no episode, or no "
+            "final buffer"
+            for seed in (0, 1)
+        ),
     ]
-    assert not any("S2 audit" in line for line in checks)
+    assert "0 failed, 3 not possible" in done.out
 
 
 @pytest.mark.usefixtures("undrawn")
