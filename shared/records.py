@@ -7,7 +7,7 @@ carry none and are format 0; :data:`MIGRATIONS` lifts a row one format at a time
 import math
 import types
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -43,11 +43,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Checkpoint(Row):
-    """What every line of ``evals.jsonl`` and ``records.jsonl`` begins with."""
+    """What every line of ``evals.jsonl`` and ``records.jsonl`` begins with.
+
+    ``arm`` and ``round`` are names of the protocol's tables; lines of older runs lack both.
+    """
 
     seed: int
     rows: int
     updates: int
+    arm: str | None = field(default=None, kw_only=True)
+    round: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Evaluation(Checkpoint):
     """One line of ``evals.jsonl``: an evaluation of the sampled policy at ``rows``.
 
     ``returns`` and ``lengths`` hold one entry per episode, or ``None`` for Ajax, which logs means
-    only. ``wall_s`` is seconds since the process began.
+    only. ``wall_s`` is seconds since the process began. ``side`` is as in :class:`Record`.
     """
 
     finite = ("mean", "len_mean")
@@ -65,6 +70,7 @@ class Evaluation(Checkpoint):
     mean: float
     len_mean: float | None = None
     wall_s: float | None = None
+    side: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Episode(Row):
     """One line of ``episodes.jsonl``: a finished training episode of environment ``worker``.
 
     ``row_last`` is the 0-based index, among that environment's rows, of the episode's last row.
+    Lines of older runs lack ``side``, ``arm`` and ``round``.
     """
 
     finite = ("score",)
@@ -107,6 +114,9 @@ class Episode(Row):
     length: int
     score: float
     terminal: bool
+    side: str | None = None
+    arm: str | None = None
+    round: str | None = None
 
 
 @dataclass(frozen=True)
@@ -208,7 +218,7 @@ def _decode(
 
 def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
     hints = get_type_hints(kind)
-    return {field.name: (hints[field.name], field.default is MISSING) for field in fields(kind)}
+    return {each.name: (hints[each.name], each.default is MISSING) for each in fields(kind)}
 
 
 def _convert(value: Any, annotation: Any) -> Any:

@@ -1,0 +1,96 @@
+"""What a process leaves when it has come to its end: digests of its files, then its ``DONE``.
+
+``<name>.sha256`` holds a line for each file that is kept, as ``sha256sum`` writes and checks them:
+digest, two blanks, path below ``<out>``. A digest is of the unpacked content, so that packing a
+file later changes nothing.
+"""
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from shared.errors import RecordError
+from shared.files import find, read_text, write_atomic, write_exit_code
+from shared.layout import PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY, RunLayout
+from shared.own_directory import OwnDirectories
+
+#: What nothing reads, below the directory of a process: it is not kept in ``results/``.
+NOT_KEPT = (PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY)
+#: Of a larger file, only so much is looked at: no process leaves one.
+_MOST_BYTES = 2**28
+_LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
+
+
+def finish(run: RunLayout, name: str, own: OwnDirectories) -> None:
+    """Say that the process ``name`` has done all its work: its digests first, then ``DONE``.
+
+    Its launcher writes ``DONE`` too, unless it was killed meanwhile. Raises ``UserError`` where
+    the directories are not the process's ``own`` any more.
+    """
+    lines = [f"{_digest(path)}  {relative}\n" for relative, path in _kept(run, name)]
+    own.check()
+    write_atomic(run.digests(name), "".join(lines))
+    own.check()
+    write_exit_code(run.done(name), 0)
+
+
+def changes(run: RunLayout, name: str) -> tuple[int, tuple[str, ...]] | None:
+    """How many files the process ``name`` left, and what became of them since, a phrase each.
+
+    A file was changed, is missing or was added. ``None`` where the process left no digests: it has
+    not ended, or an earlier version of this project ran it. Raises ``RecordError``.
+    """
+    if not run.digests(name).exists():
+        return None
+    left, there = _read(run.digests(name)), dict(_kept(run, name))
+    return len(left), tuple(
+        f"{relative} {word}"
+        for relative in sorted({*left, *there})
+        if (word := _change(left.get(relative), there.get(relative)))
+    )
+
+
+def _change(digest: str | None, path: Path | None) -> str | None:
+    if path is None:
+        return "is missing"
+    if digest is None:
+        return "was added"
+    return None if _digest(path) == digest else "was changed"
+
+
+def _kept(run: RunLayout, name: str) -> Iterator[tuple[str, Path]]:
+    """Path below ``<out>``, unpacked, and path as given, of every kept file of a process."""
+    directory = run.root / name
+    for path in sorted(directory.rglob("*")):
+        plain = path.with_name(path.name.removesuffix(".gz"))
+        kept = plain.relative_to(directory).parts[0] not in NOT_KEPT
+        # Of a file that is there packed and unpacked, the unpacked one is read.
+        if kept and path.is_file() and find(plain) == path:
+            yield plain.relative_to(run.root).as_posix(), plain
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of the content of ``path`` or its gzipped sibling; a phrase for a damaged one."""
+    source = find(path) or path
+    digest, left = hashlib.sha256(), _MOST_BYTES
+    try:
+        with gzip.open(source) if source != path else source.open("rb") as stream:
+            while left > 0 and (block := stream.read(2**20)):
+                digest.update(block)
+                left -= len(block)
+    except (OSError, EOFError, zlib.error):
+        return "cannot be read"
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Path below ``<out>`` -> digest."""
+    found = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if (match := _LINE.fullmatch(line)) is None:
+            raise RecordError(f"{path}:{number}: is no line of sha256sum; restore the file")
+        found[match[2]] = match[1]
+    return found
