@@ -80,10 +80,12 @@ def plan_round(
     xla_flags: Mapping[Side, str] | None = None,
     caches: Mapping[Side, SideCache] | None = None,
     compare: bool = True,
+    callbacks: bool = True,
 ) -> Plan:
     """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced).
 
-    Without ``caches`` every process compiles for itself.
+    Without ``caches`` every process compiles for itself. Without ``callbacks`` Ajax records when
+    its training has ended.
     """
     flags, kept = xla_flags or {}, caches or {}
     other_seeds = chosen.seeds != standard(chosen).seeds
@@ -94,7 +96,8 @@ def plan_round(
             for seed in chosen.seeds
         ]
     if "ajax" in sides:
-        jobs.append(_ajax_job(chosen, places, flags.get("ajax", ""), kept.get("ajax")))
+        cache = kept.get("ajax")
+        jobs.append(_ajax_job(chosen, places, flags.get("ajax", ""), cache, callbacks=callbacks))
     # Longest first, so that the last process to end is a short one; equals keep their order.
     jobs.sort(key=lambda job: -job.expected_s)
     return Plan(
@@ -150,7 +153,16 @@ def _environment(places: Places, xla_flags: str) -> dict[str, str]:
 
 
 def _size_options(chosen: Round, out: Path) -> list[str]:
-    options = ["--rows", chosen.rows, "--every", chosen.every, "--episodes", chosen.episodes]
+    options = [
+        "--round",
+        chosen.name,
+        "--rows",
+        chosen.rows,
+        "--every",
+        chosen.every,
+        "--episodes",
+        chosen.episodes,
+    ]
     return [*map(str, options), "--out", str(out), *(["--tiny"] if chosen.tiny else [])]
 
 
@@ -182,11 +194,12 @@ def _reference_job(
     )
 
 
-def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | None) -> Job:
+def _ajax_job(
+    chosen: Round, places: Places, xla_flags: str, cache: SideCache | None, *, callbacks: bool
+) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
-    # A smoke mostly compiles: it does without what keeps the program out of the cache.
-    more = ["--no-callbacks"] if chosen.tiny else []
+    more = [] if callbacks else ["--no-callbacks"]
     if places.ajax_root is not None:
         more += ["--ajax-root", str(places.ajax_root)]
     env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
@@ -207,5 +220,5 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         directory=run.ajax_dir,
         expected_files=expected_files(chosen, "ajax", chosen.seeds, run),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
-        program=program_marker(cache, "ajax", chosen, xla_flags),
+        program=program_marker(cache, "ajax", chosen, xla_flags, callbacks=callbacks),
     )
