@@ -14,6 +14,7 @@ from analysis.checks import (
     identity,
     outcome,
 )
+from analysis.checks_files import files_check
 from analysis.data import SideData
 from analysis.evidence import AjaxProcess, Evidence
 from shared.configuration import ajax_resolved, flatten
@@ -49,6 +50,7 @@ def ajax_checks(evidence: Evidence, sizes: Sizes, expected: ExpectedAjax) -> Ite
         return
     code = process.exit_code
     yield Check("ajax exit code", code == 0, "no DONE file" if code is None else str(code))
+    yield files_check("ajax", process.files)
     if process.config is None:
         yield Check("ajax configuration", False, "config.json is missing")
         yield identity_check({}, evidence.revision, expected)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from analysis.checks import Check, Sizes, compare_values, identity, outcome
+from analysis.checks_files import files_check
 from analysis.data import SeedData
 from analysis.evidence import Evidence, ReferenceProcess
 from shared.configuration import reference_resolved
@@ -19,6 +20,7 @@ def reference_checks(evidence: Evidence, sizes: Sizes) -> Iterator[Check]:
         name = f"ref s{process.seed}"
         code = process.exit_code
         yield Check(f"{name} exit code", code == 0, "no DONE file" if code is None else str(code))
+        yield files_check(name, process.files)
         yield _config(name, process, sizes)
         yield _arguments(name, process, sizes)
         yield _identity(name, process, evidence.revision)

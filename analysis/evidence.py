@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from analysis.data import SideData
 from analysis.load import launches, read_ajax_config
 from shared.configuration import flatten
+from shared.digests import Changes, changes
 from shared.errors import RecordError
 from shared.files import exists, read_bytes, read_exit_code, read_json_object, read_text
 from shared.launch_info import Launch, Revision, side_revision
@@ -45,6 +46,7 @@ class ReferenceProcess:
     config: Mapping[str, Any] | None
     arguments: Mapping[str, Any] | None
     timing: Mapping[str, Any] | None
+    files: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class AjaxProcess:
     timing: Mapping[str, Any] | None
     #: Final arrays; ``None`` without the file, empty where its keys are not known.
     final: Mapping[str, NDArray[Any]] | None
+    files: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
         _yaml(directory / REFERENCE_CONFIG),
         _object(directory / REFERENCE_ARGUMENTS),
         _object(directory / TIMING),
+        changes(layout, reference_name(seed)),
     )
 
 
@@ -98,6 +102,7 @@ def _ajax(layout: RunLayout) -> AjaxProcess:
         read_ajax_config(directory / AJAX_CONFIG),
         _object(directory / TIMING),
         _final(directory / AJAX_FINAL),
+        changes(layout, AJAX_NAME),
     )
 
 

@@ -153,16 +153,7 @@ def _environment(places: Places, xla_flags: str) -> dict[str, str]:
 
 
 def _size_options(chosen: Round, out: Path) -> list[str]:
-    options = [
-        "--round",
-        chosen.name,
-        "--rows",
-        chosen.rows,
-        "--every",
-        chosen.every,
-        "--episodes",
-        chosen.episodes,
-    ]
+    options = ["--rows", chosen.rows, "--every", chosen.every, "--episodes", chosen.episodes]
     return [*map(str, options), "--out", str(out), *(["--tiny"] if chosen.tiny else [])]
 
 
@@ -182,7 +173,8 @@ def _reference_job(
         seeds=(seed,),
         argv=(
             *(str(places.reference_python), "-m", "ref_side.run"),
-            *("--checkout", str(places.checkout), "--arm", arm.name, "--seed", str(seed)),
+            *("--checkout", str(places.checkout), "--arm", arm.name),
+            *("--round", chosen.name, "--seed", str(seed)),
             *_size_options(chosen, places.out),
         ),
         cwd=places.checkout,
@@ -210,8 +202,8 @@ def _ajax_job(
         side="ajax",
         seeds=chosen.seeds,
         argv=(
-            *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name, "--seeds"),
-            *map(str, chosen.seeds),
+            *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name),
+            *("--round", chosen.name, "--seeds", *map(str, chosen.seeds)),
             *_size_options(chosen, places.out),
             *more,
         ),

@@ -10,6 +10,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import RecordError
@@ -37,20 +38,28 @@ def finish(run: RunLayout, name: str, own: OwnDirectories) -> None:
     write_exit_code(run.done(name), 0)
 
 
-def changes(run: RunLayout, name: str) -> tuple[int, tuple[str, ...]] | None:
-    """How many files the process ``name`` left, and what became of them since, a phrase each.
+@dataclass(frozen=True)
+class Changes:
+    """How many files a process ``left``, and what became of them since, a phrase each."""
 
-    A file was changed, is missing or was added. ``None`` where the process left no digests: it has
-    not ended, or an earlier version of this project ran it. Raises ``RecordError``.
+    left: int
+    faults: tuple[str, ...]
+
+
+def changes(run: RunLayout, name: str) -> Changes | None:
+    """Which files of the process ``name`` were changed, are missing or were added since it ended.
+
+    ``None`` where it left no digests: it has not ended, or an earlier version of this project ran
+    it. Raises ``RecordError`` for a file of digests that is none.
     """
     if not run.digests(name).exists():
         return None
     left, there = _read(run.digests(name)), dict(_kept(run, name))
-    return len(left), tuple(
-        f"{relative} {word}"
+    words = {
+        relative: _change(left.get(relative), there.get(relative))
         for relative in sorted({*left, *there})
-        if (word := _change(left.get(relative), there.get(relative)))
-    )
+    }
+    return Changes(len(left), tuple(f"{name} {word}" for name, word in words.items() if word))
 
 
 def _change(digest: str | None, path: Path | None) -> str | None:
