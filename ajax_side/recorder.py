@@ -50,7 +50,7 @@ class Recorder:
         round: str | None = None,  # noqa: A002 - the name of the key
     ) -> None:
         self._seeds, self._total = tuple(seeds), rows
-        self._labels = {"arm": arm, "round": round}
+        self._arm, self._round = arm, round
         # From here on a clock that is set changes nothing.
         self._start = time.monotonic() - (time.time() - began)
         self._reported = 0
@@ -122,7 +122,8 @@ class Recorder:
     def _write(self, seed: int, metrics: Mapping[str, float], wall_s: float | None) -> None:
         windows = self._windows[seed]
         previous = windows[-1].updates if windows else 0
-        record = replace(as_record(seed, metrics, previous, wall_s), **self._labels)
+        record = as_record(seed, metrics, previous, wall_s)
+        record = replace(record, arm=self._arm, round=self._round)
         if windows and record.rows <= windows[-1].rows:
             raise UserError(f"seed {seed}: row {record.rows} logged after row {windows[-1].rows}")
         evaluations, records = self._writers[seed]
