@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from shared.errors import NotLearningError, UserError
 from shared.files import JsonlWriter
 from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
 from shared.metrics import LOSSES, not_finite
-from shared.protocol import updates
+from shared.protocol import SIDE_KEY, updates
 from shared.records import Evaluation, Progress, Record
 
 #: Rows between two lines of progress.jsonl, as on the reference side.
@@ -34,11 +35,22 @@ class Recorder:
     Ajax's logging callback calls :meth:`log` once per seed, from a thread of its own. A logged
     ``Train/<metric>`` of the agent is already the mean over the updates since the last log point;
     the number of updates since then is therefore the number of samples in that window. ``began``
-    is the unix time at which the process began.
+    is the unix time at which the process began; ``arm`` and ``round`` are what the lines say of
+    themselves, beside side and seed.
     """
 
-    def __init__(self, layout: RunLayout, seeds: Sequence[int], rows: int, began: float) -> None:
+    def __init__(
+        self,
+        layout: RunLayout,
+        seeds: Sequence[int],
+        rows: int,
+        began: float,
+        *,
+        arm: str | None = None,
+        round: str | None = None,  # noqa: A002 - the name of the key
+    ) -> None:
         self._seeds, self._total = tuple(seeds), rows
+        self._arm, self._round = arm, round
         # From here on a clock that is set changes nothing.
         self._start = time.monotonic() - (time.time() - began)
         self._reported = 0
@@ -111,6 +123,7 @@ class Recorder:
         windows = self._windows[seed]
         previous = windows[-1].updates if windows else 0
         record = as_record(seed, metrics, previous, wall_s)
+        record = replace(record, arm=self._arm, round=self._round)
         if windows and record.rows <= windows[-1].rows:
             raise UserError(f"seed {seed}: row {record.rows} logged after row {windows[-1].rows}")
         evaluations, records = self._writers[seed]
@@ -183,7 +196,7 @@ def as_record(
         seed=seed,
         rows=int(metrics[_ROWS]),
         updates=done,
-        side="ajax",
+        side=SIDE_KEY["ajax"],
         eval_mean=metrics[_EVALUATION],
         eval_len_mean=metrics[_EVALUATION_LENGTH],
         eval_returns=None,
@@ -210,7 +223,10 @@ def check_learning(record: Record) -> None:
 def as_evaluation(record: Record) -> Evaluation:
     """The line of ``evals.jsonl`` that goes with a record."""
     return Evaluation(
+        side=record.side,
         seed=record.seed,
+        arm=record.arm,
+        round=record.round,
         rows=record.rows,
         updates=record.updates,
         returns=None,

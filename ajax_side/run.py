@@ -11,10 +11,12 @@ from ajax_side.arms import PATCHES, apply_arm
 from ajax_side.identity import Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
+from shared.digests import finish
 from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
-from shared.files import write_atomic, write_exit_code, write_json
+from shared.files import write_atomic, write_json
 from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
-from shared.protocol import AJAX_RELEASE, LARGEST_SEED, N_ENVS, checkpoints
+from shared.own_directory import OwnDirectories
+from shared.protocol import AJAX_RELEASE, LARGEST_SEED, N_ENVS, ROUNDS, checkpoints
 from shared.provenance import OUT_ROOT, REPO, package_versions
 from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
@@ -34,14 +36,14 @@ def main() -> int:
     if layout.ajax_dir.exists():
         raise UserError(f"{layout.ajax_dir} exists already: choose another --out, or move it away")
     set_environment()
+    own = OwnDirectories.existing(layout.root)
     source = find_source(options.ajax_root, options.ajax_version)
     print(f"ajax: {source}, arm {options.arm}, seeds {options.seeds}", flush=True)
     import_ajax(source)
     patch = apply_arm(options.arm)
-    status = run(options, layout, source, patch, started)
+    status = run(options, layout, source, patch, started, own)
     if status == 0:
-        # Its launcher says so too, unless it was killed meanwhile.
-        write_exit_code(layout.done(AJAX_NAME), status)
+        finish(layout, AJAX_NAME, own)
     return status
 
 
@@ -51,6 +53,7 @@ def run(
     source: Source,
     patch: str | None,
     started: float,
+    own: OwnDirectories,
 ) -> int:
     """Train with everything in place; files are written as their content becomes known."""
     from ajax_side import observers, training
@@ -59,7 +62,10 @@ def run(
         tuple(options.seeds), options.rows, options.every, options.episodes, options.tiny
     )
     agent = training.build_agent(plan)
-    recorder = Recorder(layout, plan.seeds, plan.rows, started)
+    own.make(layout.ajax_dir)
+    recorder = Recorder(
+        layout, plan.seeds, plan.rows, started, arm=options.arm, round=options.round
+    )
     stored = options.no_callbacks
     observed = observers.observe(recorder.log, recorder.beat, stored=stored)
     config = training.describe(agent, plan)
@@ -77,6 +83,7 @@ def run(
         raise_failure(recorder)
         raise
     ended = time.time()
+    own.check()
     write_atomic(layout.ajax_dir / AJAX_FINAL, training.final_state(state, plan.seeds))
     timing = {"t_start": started, "t_train": began, "t_end": ended, "train_wall_s": ended - began}
     write_json(layout.ajax_dir / TIMING, timing)
@@ -100,7 +107,7 @@ def conclude(
 
 def raise_failure(recorder: Recorder) -> None:
     """What went wrong in a callback, which Ajax's run reports as some failure or not at all."""
-    if isinstance(recorder.failure, NotLearningError | OSError):
+    if isinstance(recorder.failure, NotLearningError | UserError | OSError):
         raise recorder.failure from None
     if recorder.failure is not None:
         raise UserError(f"recording failed: {recorder.failure}") from None
@@ -114,6 +121,7 @@ def describe_run(
 
     return {
         "arm": options.arm,
+        "round": options.round,
         "seeds": list(plan.seeds),
         "rows": plan.rows,
         "log_every": plan.every,
@@ -142,6 +150,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "AJAX_NO_COMPILE_CACHE=1 turns it off.",
     )
     parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
+    parser.add_argument("--round", choices=ROUNDS, help="the round that the records name")
     parser.add_argument("--seeds", required=True, type=int, nargs="+", metavar="S")
     parser.add_argument("--rows", required=True, type=int, help="rows of all 16 environments")
     parser.add_argument("--every", required=True, type=int, help="rows between log points")

@@ -16,6 +16,7 @@ from analysis.checks import (
     identity,
     outcome,
 )
+from analysis.checks_files import files_check
 from analysis.evidence import AjaxProcess, Evidence
 from shared.configuration import ajax_resolved, flatten
 from shared.distributions import INSTALLED_ROOT
@@ -49,6 +50,7 @@ def ajax_checks(evidence: Evidence, sizes: Sizes, expected: ExpectedAjax) -> Ite
     if process is None:
         return
     yield exit_check("ajax", process.exit_code, own=own)
+    yield files_check("ajax", process.files)
     run = (process.config or {}).get("run", {})
     if process.config is None:
         yield absent("ajax configuration", "config.json is missing", own=own)

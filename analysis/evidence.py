@@ -15,6 +15,7 @@ from analysis.data import SideData
 from analysis.load import launches, read_object
 from shared.arrays import read_arrays
 from shared.configuration import flatten
+from shared.digests import Changes, changes
 from shared.errors import RecordError
 from shared.files import exists, read_exit_code, read_text
 from shared.launch_info import FORMAT_KEY, Launch, Revision, side_revision
@@ -45,6 +46,7 @@ class ReferenceProcess:
     config: Mapping[str, Any] | None
     arguments: Mapping[str, Any] | None
     timing: Mapping[str, Any] | None
+    files: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class AjaxProcess:
     timing: Mapping[str, Any] | None
     #: Final arrays; ``None`` without the file, empty where its keys are not known.
     final: Mapping[str, NDArray[Any]] | None
+    files: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
         _yaml(directory / REFERENCE_CONFIG),
         read_object(directory / REFERENCE_ARGUMENTS),
         read_object(directory / TIMING),
+        changes(layout, reference_name(seed)),
     )
 
 
@@ -108,6 +112,7 @@ def _ajax(layout: RunLayout) -> AjaxProcess:
         read_object(directory / AJAX_CONFIG),
         read_object(directory / TIMING),
         _final(directory / AJAX_FINAL),
+        changes(layout, AJAX_NAME),
     )
 
 

@@ -18,6 +18,7 @@ from launch.identity import Fate, Identity, identify
 from shared.errors import RecordError, UserError
 from shared.files import read_json_object, write_json
 from shared.layout import RunLayout
+from shared.own_directory import OwnDirectories
 
 FORMAT = 1
 #: Who only looks holds the lock for an instant; a launcher tries for this many seconds.
@@ -58,12 +59,15 @@ class RoundLock:
         self._out, self._layout = out, RunLayout(out)
         self._handle: int | None = None
         self._since = time.time()
+        #: What the launcher works for: nothing is written once its path names something else.
+        self.own = OwnDirectories()
         #: The launcher that had the directory before and did not come to its end, if any.
         self.broken: Launcher | None = None
 
     def __enter__(self) -> Self:
         """Take the lock. Raises ``UserError`` naming the launcher that has it."""
         try:
+            self.own = OwnDirectories(self._out)
             handle = os.open(self._layout.launch_lock, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise UserError(f"{self._layout.launch_lock}: {_unwritable(error)}") from None
@@ -74,6 +78,7 @@ class RoundLock:
             self.record()
         except BaseException:
             os.close(handle)
+            self.own.close()
             raise
         self._handle = handle
         self.broken = before if before is not None and before.exit_code is None else None
@@ -84,6 +89,7 @@ class RoundLock:
 
         Raises ``UserError`` where that cannot be written.
         """
+        self.own.check()
         row: dict[str, Any] = {"format": FORMAT, "since": self._since, "exit_code": exit_code}
         try:
             write_json(self._layout.launcher, row | identify(os.getpid(), self._out).to_json())
@@ -99,6 +105,7 @@ class RoundLock:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+            self.own.close()
 
 
 def inspect(out: Path) -> Launcher | None:

@@ -70,7 +70,7 @@ def measure(lab: Lab, effort: Effort, cores: int, say: Say) -> Bench:
             if effort.most > 1:
                 beside = references[: effort.most - 1]
                 found.append(mixed(ajax, beside, found, effort, peaks, say))
-        start["ajax"] = Start(cold, None if lab.tiny else warm_ajax(lab, peaks, say))
+        start["ajax"] = Start(cold, warm_ajax(lab, peaks, say))
     return Bench(
         measured=time.strftime("%Y-%m-%d"),
         system=system(),
@@ -85,10 +85,9 @@ def measure(lab: Lab, effort: Effort, cores: int, say: Say) -> Bench:
 
 
 def warm_ajax(lab: Lab, peaks: Peaks, say: Say) -> float:
-    """Start-up of an Ajax process that follows another one, as in a full round.
+    """Start-up of an Ajax process that follows another one.
 
-    Its training program holds a host callback, is in no cache and is compiled again. At tiny
-    widths this would say nothing of a smoke, whose program has none and is kept.
+    Its training program holds a host callback, is in no cache and is compiled again.
     """
     with lab.start("ajax") as ajax:
         return begin(ajax, peaks, say, "warm cache")

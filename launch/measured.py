@@ -24,8 +24,7 @@ DIRECTORY = Path(".work") / "bench"
 class Start:
     """Seconds from the start of a process to its first update: compiling, and from the cache.
 
-    ``warm_s`` is ``None`` where no process was measured that finds its program there: Ajax's at
-    tiny widths, whose round keeps a program without callbacks, which cannot be paced.
+    ``warm_s`` is ``None`` where that was not measured, as Ajax's at tiny widths once.
     """
 
     cold_s: float

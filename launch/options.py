@@ -53,6 +53,7 @@ class Options:
     detach: bool = False
     no_compare: bool = False
     no_compile_cache: bool = False
+    no_callbacks: bool = False
     dry_run: bool = False
 
 
@@ -90,6 +91,8 @@ def chosen_round(options: Options) -> Round:
     chosen = replace(chosen, **{name: value for name, value in given.items() if value is not None})
     if options.seeds is not None:
         chosen = replace(chosen, seeds=tuple(options.seeds))
+    if options.no_callbacks and not options.smoke:
+        raise UserError("--no-callbacks: only a smoke does without them; leave it out")
     _check_sizes(chosen)
     if options.jobs is not None and options.jobs < 1:
         raise UserError(f"--jobs {options.jobs}: give a positive number")
@@ -167,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_what(parser.add_argument_group("what is run"), session)
     _add_where(parser.add_argument_group("where its parts are"))
-    _add_how(parser.add_argument_group("how"))
+    _add_how(parser.add_argument_group("how"), session)
     return parser
 
 
@@ -225,7 +228,7 @@ def _add_where(group: "argparse._ArgumentGroup") -> None:
     add("--ajax-python", "FILE", "the Ajax environment's Python (default: built)")
 
 
-def _add_how(group: "argparse._ArgumentGroup") -> None:
+def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
     first = "".join(
         f" (of all parts of round {name} in <out>/{ROUNDS[parts[0]].part}/launch.log)"
         for name, parts in SERIES.items()
@@ -254,6 +257,15 @@ def _add_how(group: "argparse._ArgumentGroup") -> None:
         "--no-compile-cache",
         action="store_true",
         help="compile every program anew; otherwise .work/cache/jax keeps them",
+    )
+    group.add_argument(
+        "--no-callbacks",
+        action="store_true",
+        help="of a smoke: Ajax records when its training has ended, not through its callbacks as "
+        "in a full round; then the compilation cache keeps its program, which saves a second smoke "
+        "about a minute"
+        if session in (None, "smoke")
+        else argparse.SUPPRESS,
     )
     group.add_argument(
         "--dry-run",

@@ -80,10 +80,12 @@ def plan_round(
     xla_flags: Mapping[Side, str] | None = None,
     caches: Mapping[Side, SideCache] | None = None,
     compare: bool = True,
+    callbacks: bool = True,
 ) -> Plan:
     """Plan ``chosen`` (a round of the protocol, its smoke, or either with values replaced).
 
-    Without ``caches`` every process compiles for itself.
+    Without ``caches`` every process compiles for itself. Without ``callbacks`` Ajax records when
+    its training has ended.
     """
     flags, kept = xla_flags or {}, caches or {}
     other_seeds = chosen.seeds != standard(chosen).seeds
@@ -94,7 +96,8 @@ def plan_round(
             for seed in chosen.seeds
         ]
     if "ajax" in sides:
-        jobs.append(_ajax_job(chosen, places, flags.get("ajax", ""), kept.get("ajax")))
+        cache = kept.get("ajax")
+        jobs.append(_ajax_job(chosen, places, flags.get("ajax", ""), cache, callbacks=callbacks))
     # Longest first, so that the last process to end is a short one; equals keep their order.
     jobs.sort(key=lambda job: -job.expected_s)
     return Plan(
@@ -170,7 +173,8 @@ def _reference_job(
         seeds=(seed,),
         argv=(
             *(str(places.reference_python), "-m", "ref_side.run"),
-            *("--checkout", str(places.checkout), "--arm", arm.name, "--seed", str(seed)),
+            *("--checkout", str(places.checkout), "--arm", arm.name),
+            *("--round", chosen.name, "--seed", str(seed)),
             *_size_options(chosen, places.out),
         ),
         cwd=places.checkout,
@@ -182,11 +186,12 @@ def _reference_job(
     )
 
 
-def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | None) -> Job:
+def _ajax_job(
+    chosen: Round, places: Places, xla_flags: str, cache: SideCache | None, *, callbacks: bool
+) -> Job:
     run = RunLayout(places.out)
     arm = chosen.arm("ajax")
-    # A smoke mostly compiles: it does without what keeps the program out of the cache.
-    more = ["--no-callbacks"] if chosen.tiny else []
+    more = [] if callbacks else ["--no-callbacks"]
     if places.ajax_root is not None:
         more += ["--ajax-root", str(places.ajax_root)]
     env = {**_environment(places, xla_flags), **cache_environment(cache, "ajax")}
@@ -197,8 +202,8 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         side="ajax",
         seeds=chosen.seeds,
         argv=(
-            *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name, "--seeds"),
-            *map(str, chosen.seeds),
+            *(str(places.ajax_python), "-m", "ajax_side.run", "--arm", arm.name),
+            *("--round", chosen.name, "--seeds", *map(str, chosen.seeds)),
             *_size_options(chosen, places.out),
             *more,
         ),
@@ -207,5 +212,5 @@ def _ajax_job(chosen: Round, places: Places, xla_flags: str, cache: SideCache | 
         directory=run.ajax_dir,
         expected_files=expected_files(chosen, "ajax", chosen.seeds, run),
         expected_s=_seconds(chosen, "ajax", len(chosen.seeds)),
-        program=program_marker(cache, "ajax", chosen, xla_flags),
+        program=program_marker(cache, "ajax", chosen, xla_flags, callbacks=callbacks),
     )

@@ -67,6 +67,7 @@ def make_plan(options: Options, found: Places) -> Plan:
         xla_flags=xla_flags(),
         caches=None if options.no_compile_cache else find_caches(found, sides),
         compare=not options.no_compare,
+        callbacks=not options.no_callbacks,
     )
 
 

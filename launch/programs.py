@@ -28,11 +28,12 @@ class SideCache:
 
 
 def program_marker(
-    cache: SideCache | None, side: Side, chosen: Round, xla_flags: str
+    cache: SideCache | None, side: Side, chosen: Round, xla_flags: str, *, callbacks: bool = True
 ) -> Path | None:
     """File that says that the program of a process is in the cache; siblings share it.
 
-    The reference compiles its update alone, Ajax the whole run over all its seeds.
+    The reference compiles its update alone, Ajax the whole run over all its seeds: with host
+    ``callbacks`` jax does not keep that, and the file speaks for its other programs.
     """
     if cache is None or cache.code is None:
         return None
@@ -40,6 +41,7 @@ def program_marker(
     if side == "ajax":
         sizes = (len(chosen.seeds), chosen.rows, chosen.every, chosen.episodes)
         parts.append("x".join(map(str, sizes)))
+        parts += [] if callbacks else ["stored"]
     if xla_flags:
         parts.append(hashlib.sha256(xla_flags.encode()).hexdigest()[:8])
     return cache.directory / MARKERS / f"{'-'.join(parts)}.json"

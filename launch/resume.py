@@ -136,9 +136,9 @@ def _runs(orphan: Orphan) -> bool:
 
 
 def leftovers(job: Job, run: RunLayout) -> list[Path]:
-    """What an earlier start of ``job`` left: directory, log, exit code, process file."""
+    """What an earlier start of ``job`` left: directory, log, exit code, digests, process file."""
     name = job.name
-    paths = (job.directory, run.log(name), run.done(name), run.process(name))
+    paths = (job.directory, run.log(name), run.done(name), run.digests(name), run.process(name))
     return [path for path in paths if os.path.lexists(path)]
 
 

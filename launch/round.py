@@ -88,6 +88,7 @@ def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSign
     announce(plan, left, prepared.limit)
     if left.jobs:
         stop_orphans(find_orphans(left), say)
+        lock.own.check()
         set_aside(left, say)
         try:
             append_launch(layout.launch_info, prepared.fields)
@@ -103,9 +104,11 @@ def run(options: Options, prepared: Prepared, lock: RoundLock, signals: StopSign
             watcher=watcher,
             signals=signals,
             gate=WarmUp(),
+            own=lock.own,
         )
     finally:
         watcher.close()
+    lock.own.check()
     faults = [] if signals.count else follow(plan, signals)
     return conclude(plan, result, faults, signals)
 

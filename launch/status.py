@@ -15,6 +15,7 @@ from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.state import ENDED_BADLY, RoundState, State, round_state
 from launch.table import table_lines
+from shared.digests import changes
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.launch_info import Launch, read_launches
 from shared.layout import LAUNCH_INFO, RunLayout
@@ -40,7 +41,17 @@ def main() -> int:
     for part in unknown_parts(options.root, states):
         why = f"holds no {LAUNCH_INFO}" if part.is_dir() else "is not there"
         print(f"{part}: {why}, so that it is not shown; has it been started?")
-    return max(map(exit_status, states))
+    changed = [fault for state in states for fault in changed_files(state)]
+    for fault in changed:
+        print(f"{fault} since its process ended; restore it, or run the round anew")
+    return EXIT_NO if changed else max(map(exit_status, states))
+
+
+def changed_files(state: RoundState) -> list[str]:
+    """What became of the files of finished processes, by the digests that these left."""
+    finished = (each.job.name for each in state.processes if each.state is State.FINISHED)
+    found = (changes(RunLayout(state.out), name) for name in finished)
+    return [f"{state.out}/{fault}" for each in found if each is not None for fault in each.faults]
 
 
 def exit_status(state: RoundState) -> int:
@@ -139,8 +150,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nox -s status --",
         description="Show how a running, finished or broken round stands, from its files alone.",
-        epilog="Exit status: 0 it runs or has finished; 1 a part of it ended badly; 2 there is no "
-        "round.",
+        epilog="Exit status: 0 it runs or has finished; 1 a part of it ended badly, or a file "
+        "was changed since its process ended; 2 there is no round.",
     )
     parser.add_argument(
         "--root",

@@ -20,8 +20,10 @@ from launch.gate import Gate, OpenGate
 from launch.plan import Job
 from launch.processes import problem, record_process
 from launch.signals import StopSignals
+from shared.errors import UserError
 from shared.files import write_exit_code
 from shared.layout import RunLayout
+from shared.own_directory import OwnDirectories
 from shared.variables import child_environment
 
 #: Seconds between two looks at the processes.
@@ -105,6 +107,7 @@ def supervise(
     watcher: Watcher,
     signals: StopSignals,
     gate: Gate | None = None,
+    own: OwnDirectories | None = None,
     inherited: Mapping[str, str] = os.environ,
     grace_s: float = GRACE_S,
 ) -> Result:
@@ -114,9 +117,12 @@ def supervise(
 
     The first stop signal sends SIGTERM to every process, and SIGKILL after ``grace_s`` seconds; a
     second one sends SIGKILL at once. Whatever happens, no process is left running.
+
+    Once the output directory is not the launcher's ``own`` any more, every process is stopped in
+    the same way, and ``UserError`` says so: neither it nor what has its name is written to.
     """
-    gate = gate or OpenGate()
-    return _Supervisor(jobs, layout, limit, watcher, signals, gate, inherited, grace_s).run()
+    gate, own = gate or OpenGate(), own or OwnDirectories(layout.root)
+    return _Supervisor(jobs, layout, limit, watcher, signals, gate, own, inherited, grace_s).run()
 
 
 class _Supervisor:
@@ -128,10 +134,11 @@ class _Supervisor:
         watcher: Watcher,
         signals: StopSignals,
         gate: Gate,
+        own: OwnDirectories,
         inherited: Mapping[str, str],
         grace_s: float,
     ) -> None:
-        self._waiting, self._gate = list(jobs), gate
+        self._waiting, self._gate, self._own = list(jobs), gate, own
         self._layout, self._limit, self._watcher = layout, limit, watcher
         self._signals, self._inherited, self._grace_s = signals, inherited, grace_s
         self._running: list[_Running] = []
@@ -141,6 +148,7 @@ class _Supervisor:
     def run(self) -> Result:
         try:
             while self._running or (self._waiting and not self._signals.count):
+                self._own.check()
                 self._obey()
                 # First, so that what waits takes a free place at once.
                 self._collect()
@@ -148,11 +156,29 @@ class _Supervisor:
                 self._start()
                 self._watcher.tick([each.job for each in self._running])
                 time.sleep(POLL_S)
+        except UserError:
+            self._give_up()
+            raise
         finally:
-            # Only an error of the launcher itself leaves something to kill here.
+            # Only an error of the launcher, or a lost directory, leaves something to kill here.
             for each in self._running:
                 _signal_group(each.process, signal.SIGKILL)
         return Result(tuple(self._outcomes), tuple(self._waiting))
+
+    def _give_up(self) -> None:
+        """End every process without a word in the output directory, which is another's."""
+        for stop in (signal.SIGTERM, signal.SIGKILL):
+            running = [each for each in self._running if each.process.poll() is None]
+            if running:
+                jobs = [each.job for each in running]
+                self._watcher.stopping(f"the output directory is gone: {stop.name}", jobs)
+            for each in running:
+                _signal_group(each.process, stop)
+            deadline = time.monotonic() + self._grace_s
+            while time.monotonic() < deadline and any(
+                each.process.poll() is None for each in running
+            ):
+                time.sleep(POLL_S / 2)
 
     def _obey(self) -> None:
         """Pass stop signals on."""
@@ -193,6 +219,7 @@ class _Supervisor:
             self._watcher.started(job)
 
     def _spawn(self, job: Job) -> "subprocess.Popen[bytes]":
+        self._own.check()
         with self._layout.log(job.name).open("ab") as log:
             process = subprocess.Popen(
                 job.argv,
@@ -231,6 +258,7 @@ class _Supervisor:
     def _end(
         self, job: Job, code: int, begun: float, what: str | None, stopped: bool = False
     ) -> None:
+        self._own.check()
         try:
             write_exit_code(self._layout.done(job.name), code)
         except OSError as error:

@@ -45,23 +45,42 @@ def return_normaliser(parameters: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Recorder:
-    """Appends to a run's four JSON-lines files and prints progress; ``began`` is a unix time."""
+    """Appends to a run's four JSON-lines files and prints progress; ``began`` is a unix time.
 
-    def __init__(self, directory: Path, seed: int, rows: int, began: float) -> None:
-        self._name, self._seed, self._rows = directory.name, seed, rows
+    ``arm`` and ``round`` are what the lines say of themselves, beside side and ``seed``.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        rows: int,
+        began: float,
+        *,
+        arm: str | None = None,
+        round: str | None = None,  # noqa: A002 - the name of the key
+    ) -> None:
+        self._name, self._rows = directory.name, rows
+        self._labels: dict[str, Any] = {
+            "side": SIDE_KEY["reference"],
+            "seed": seed,
+            "arm": arm,
+            "round": round,
+        }
         # From here on a clock that is set changes nothing.
         self._start = time.monotonic() - (time.time() - began)
         self._episodes = JsonlWriter(directory / EPISODES)
         self._evaluations = JsonlWriter(directory / EVALUATIONS)
         self._records = JsonlWriter(directory / RECORDS)
         self._progress = JsonlWriter(directory / PROGRESS)
+        self._writers = (self._episodes, self._evaluations, self._records, self._progress)
         self._last_evaluation = "none yet"
         self._printed = (0, time.monotonic())
 
     def episode(self, worker: int, episode: "FinishedEpisode") -> None:
         """Record a finished training episode of environment ``worker``."""
         row = Episode(
-            seed=self._seed,
+            **self._labels,
             worker=worker,
             row_last=episode.row_last,
             length=episode.length,
@@ -80,7 +99,7 @@ class Recorder:
         """Record one checkpoint in ``evals.jsonl`` and ``records.jsonl`` and print a line."""
         returns, lengths = found.evaluation.returns, found.evaluation.lengths
         evaluation = Evaluation(
-            seed=self._seed,
+            **self._labels,
             rows=found.rows,
             updates=found.updates,
             returns=returns,
@@ -96,10 +115,9 @@ class Recorder:
 
     def _record(self, found: Checkpoint, evaluation: Evaluation) -> Record:
         return Record(
-            seed=self._seed,
+            **self._labels,
             rows=found.rows,
             updates=found.updates,
-            side=SIDE_KEY["reference"],
             eval_mean=evaluation.mean,
             eval_len_mean=evaluation.len_mean,
             eval_returns=evaluation.returns,
@@ -115,9 +133,14 @@ class Recorder:
             window_samples=found.samples,
         )
 
+    def check(self) -> None:
+        """Raise ``UserError`` where its files are not where they were: somebody moved them."""
+        for writer in self._writers:
+            writer.check()
+
     def close(self) -> None:
         """Close the files."""
-        for writer in (self._episodes, self._evaluations, self._records, self._progress):
+        for writer in self._writers:
             writer.close()
 
     def _elapsed(self) -> float:

@@ -12,11 +12,13 @@ from ref_side.arms import PATCHES, patch_text
 from ref_side.imports import import_reference
 from ref_side.interrupt import end_at_once
 from shared.checkout import Checkout, verify_checkout
+from shared.digests import finish
 from shared.errors import UserError, run_command
-from shared.files import write_atomic, write_exit_code, write_json
+from shared.files import write_atomic, write_json
 from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
 from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
-from shared.protocol import LARGEST_SEED, N_ENVS, REFERENCE_REMOTE
+from shared.own_directory import OwnDirectories
+from shared.protocol import LARGEST_SEED, N_ENVS, REFERENCE_REMOTE, ROUNDS
 from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
 from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
@@ -30,9 +32,11 @@ def main() -> int:
     options = parse()
     check(options)
     set_jax_environment("reference")
-    directory = RunLayout(options.out.resolve()).reference_dir(options.seed)
+    layout = RunLayout(options.out.resolve())
+    directory = layout.reference_dir(options.seed)
     if directory.exists():
         raise UserError(f"{directory} exists already; choose another --out, or move it away")
+    own = OwnDirectories.existing(layout.root)
     checkout = obtain_checkout(options.checkout, options.remote)
     import_reference(checkout)
     from ref_side.session import Settings
@@ -47,31 +51,39 @@ def main() -> int:
         tiny=options.tiny,
         directory=directory,
         began=began,
+        round=options.round,
     )
-    run(settings, checkout)
+    run(settings, checkout, own)
     # What was imported late must have been the pinned code too.
     verify_checkout(checkout.root, checkout.commit)
-    # Its launcher says so too, unless it was killed meanwhile.
-    write_exit_code(RunLayout(options.out.resolve()).done(directory.name), 0)
+    finish(layout, directory.name, own)
     return 0
 
 
-def run(settings: "Settings", checkout: Checkout) -> None:
+def run(settings: "Settings", checkout: Checkout, own: OwnDirectories) -> None:
     """Write what is known beforehand, train, and write the timing."""
     from ref_side.recorder import Recorder
     from ref_side.session import Session
 
     directory = settings.directory
-    directory.mkdir(parents=True)
+    own.make(directory)
     end_at_once()  # until the loop starts
     describe(settings, checkout)
     print(f"{directory.name}: arm {settings.arm}, building and compiling", flush=True)
-    recorder = Recorder(directory, settings.seed, settings.rows, settings.began)
+    recorder = Recorder(
+        directory,
+        settings.seed,
+        settings.rows,
+        settings.began,
+        arm=settings.arm,
+        round=settings.round,
+    )
     session = Session(settings, recorder)
     try:
         session.run()
     finally:
         recorder.close()
+    own.check()
     write_json(directory / TIMING, session.timing)
     print(f"{directory.name}: done after {session.timing['total_s']:.0f} s", flush=True)
 
@@ -99,6 +111,7 @@ def arguments(settings: "Settings", checkout: Checkout, roots: Roots) -> Mapping
     return {
         "seed": settings.seed,
         "arm": settings.arm,
+        "round": settings.round,
         "rows": settings.rows,
         "eval_every": settings.every,
         "eval_episodes": settings.episodes,
@@ -154,6 +167,7 @@ def _add_code(parser: argparse.ArgumentParser) -> None:
         help="where to clone from (default: %(default)s)",
     )
     parser.add_argument("--arm", required=True, choices=PATCHES, help="what is patched")
+    parser.add_argument("--round", choices=ROUNDS, help="the round that the records name")
 
 
 def _add_sizes(parser: argparse.ArgumentParser) -> None:

@@ -58,6 +58,7 @@ class Settings:
     tiny: bool
     directory: Path
     began: float
+    round: str | None = None
 
     def overrides(self, logdir: str) -> dict[str, Any]:
         """The protocol's overrides on the reference's defaults (section 3)."""
@@ -126,6 +127,8 @@ class Session:
         with uncollected():
             self._agent = dreamerv3.Agent(env.obs_space, env.act_space, self._config)
         watch_training(self._agent, self._update)
+        # Compiling takes minutes, and what the loop does next writes into the directory.
+        self._recorder.check()
         return self._agent
 
     def _make_replay(self) -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from shared.errors import RecordError
+from shared.errors import RecordError, UserError
 
 #: Bytes of a file of rows, unpacked. A checkpoint takes 6 kB, so that this is 10,000 of them.
 MAX_ROWS_BYTES = 64 * 2**20
@@ -272,6 +272,23 @@ def _is_whole(text: str) -> bool:
     return True
 
 
+def require_same(path: Path, handle: int) -> None:
+    """Raise ``UserError`` unless ``path`` still names what was opened as ``handle``.
+
+    It may have been removed or moved, and something else may be in its place. What is open keeps
+    its inode number: nothing that is made later can be taken for it.
+    """
+    try:
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    raise UserError(
+        f"{path}: was removed, moved or replaced while this process worked with it; nothing more "
+        "is written, start again"
+    )
+
+
 class JsonlWriter:
     """Appends objects to a JSON-lines file; each line is on disk when :meth:`write` returns.
 
@@ -297,8 +314,9 @@ class JsonlWriter:
         """Append one line. Non-finite numbers are written as null.
 
         Raises ``OSError``, with the file's name, where the system takes no more; what it took of
-        this line is removed again.
+        this line is removed again. Raises ``UserError`` as :meth:`check`.
         """
+        self.check()
         line = memoryview(dump_line(value).encode())
         whole = os.fstat(self._file.fileno()).st_size
         try:
@@ -310,6 +328,10 @@ class JsonlWriter:
                 self._file.truncate(whole)
             error.filename = str(self._path)
             raise
+
+    def check(self) -> None:
+        """Raise ``UserError`` where the path names another file by now, or none."""
+        require_same(self._path, self._file.fileno())
 
     def close(self) -> None:
         """Close the file; writing afterwards is an error."""

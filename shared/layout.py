@@ -15,6 +15,8 @@ PATCH = "PATCH.txt"
 TIMING = "timing.json"
 REFERENCE_CONFIG = "config.yaml"
 REFERENCE_ARGUMENTS = "run_args.json"
+REFERENCE_CHECKPOINT = "checkpoint.ckpt"
+REFERENCE_REPLAY = "replay"
 AJAX_CONFIG = "config.json"
 AJAX_FINAL = "ajax_final.npz"
 LAUNCH_INFO = "launch_info.txt"
@@ -78,6 +80,10 @@ class RunLayout:
     def done(self, name: str) -> Path:
         """Exit code of the process ``name`` (``ref_s<S>`` or ``ajax``)."""
         return self.root / f"{name}.DONE"
+
+    def digests(self, name: str) -> Path:
+        """Digests of what the process ``name`` left when it came to its end."""
+        return self.root / f"{name}.sha256"
 
     def log(self, name: str) -> Path:
         """Output of the process ``name``."""

@@ -8,7 +8,7 @@ be null may be absent.
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -57,11 +57,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Checkpoint(Row):
-    """What every line of ``evals.jsonl`` and ``records.jsonl`` begins with."""
+    """What every line of ``evals.jsonl`` and ``records.jsonl`` begins with.
+
+    ``arm`` and ``round`` are names of the protocol's tables; lines of older runs lack both.
+    """
 
     seed: int
     rows: int
     updates: int
+    arm: str | None = field(default=None, kw_only=True)
+    round: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Evaluation(Checkpoint):
     """One line of ``evals.jsonl``: an evaluation of the sampled policy at ``rows``.
 
     ``returns`` and ``lengths`` hold one entry per episode, or ``None`` for Ajax, which logs means
-    only. ``wall_s`` is seconds since the process began.
+    only. ``wall_s`` is seconds since the process began. ``side`` is as in :class:`Record`.
     """
 
     finite = ("mean", "len_mean", "returns")
@@ -79,6 +84,7 @@ class Evaluation(Checkpoint):
     mean: float
     len_mean: float | None = None
     wall_s: float | None = None
+    side: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,7 @@ class Episode(Row):
     """One line of ``episodes.jsonl``: a finished training episode of environment ``worker``.
 
     ``row_last`` is the 0-based index, among that environment's rows, of the episode's last row.
+    Lines of older runs lack ``side``, ``arm`` and ``round``.
     """
 
     finite = ("score",)
@@ -122,6 +129,9 @@ class Episode(Row):
     length: int
     score: float
     terminal: bool
+    side: str | None = None
+    arm: str | None = None
+    round: str | None = None
 
 
 @dataclass(frozen=True)
@@ -262,8 +272,8 @@ def _fields(kind: type[Row]) -> dict[str, tuple[Any, bool]]:
     """Name -> its annotation, and whether it must be there: what may be null may be absent."""
     hints = get_type_hints(kind)
     return {
-        field.name: (hints[field.name], type(None) not in get_args(hints[field.name]))
-        for field in fields(kind)
+        column.name: (hints[column.name], type(None) not in get_args(hints[column.name]))
+        for column in fields(kind)
     }
 
 

@@ -4,8 +4,8 @@
 or ``-m ajax_side.run`` with that command's options leaves the files that the side leaves. With
 STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it is ended), forgets
 its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with
-progress and evaluations on the way), ends late (late=SECONDS after its last file), may write no
-more than 4 KiB a file (limit), or finds the disk full (full).
+progress and evaluations on the way), ends late (late=SECONDS after its last file, or once a file
+is there, until=FILE), may write no more than 4 KiB a file (limit), or finds the disk full (full).
 STAND_IN_JAX is the jax that it claims to have, STAND_IN_MORE are further packages.
 """
 
@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 REFERENCE = "config.yaml run_args.json timing.json progress.jsonl evals.jsonl records.jsonl"
 AJAX = "config.json timing.json progress.jsonl ajax_final.npz"
@@ -30,6 +31,9 @@ def main() -> None:
     # Where it runs, and the options that the plan gave it.
     print(f"{Path.cwd()} {json.dumps(words)} {os.environ['XLA_FLAGS']}", flush=True)
     out = Path(words[words.index("--out") + 1])
+    from shared.own_directory import OwnDirectories  # known where a side runs
+
+    own = OwnDirectories(out)
     if side == "ref_side.run":
         name = f"ref_s{words[words.index('--seed') + 1]}"
         files = [out / name / file for file in [*REFERENCE.split(), "episodes.jsonl"]]
@@ -49,7 +53,7 @@ def main() -> None:
     elif action in ("limit", "full"):
         record_without_end(out / name, full=action == "full")
     else:
-        act(action, argument, out / name, files)
+        act(action, argument, out / name, files, own)
 
 
 def train(files: list[Path], rows: int, seconds: float) -> None:
@@ -86,7 +90,7 @@ def record_without_end(directory: Path, *, full: bool) -> None:
             writer.write({"rows": row, "filler": "." * 100})
 
 
-def act(action: str, argument: str, directory: Path, files: list[Path]) -> None:
+def act(action: str, argument: str, directory: Path, files: list[Path], own: Any) -> None:
     for file in files[:-1]:
         file.parent.mkdir(parents=True, exist_ok=True)
         row = {"seed": 0, "rows": 400, "updates": 0, "mean": 9.5, "wall_s": 1.0}
@@ -105,9 +109,19 @@ def act(action: str, argument: str, directory: Path, files: list[Path]) -> None:
     if action == "late":
         (directory / "pid").write_text(str(os.getpid()))
         time.sleep(float(argument))
-    from shared.files import write_exit_code  # as the sides do
+    if action == "until":
+        (directory / "pid").write_text(str(os.getpid()))
+        while not Path(argument).exists():
+            time.sleep(0.02)
+    from shared.digests import finish  # as the sides do
+    from shared.errors import run_command
+    from shared.layout import RunLayout
 
-    write_exit_code(directory.with_name(f"{directory.name}.DONE"), 0)
+    def leave() -> int:
+        finish(RunLayout(directory.parent), directory.name, own)
+        return 0
+
+    run_command(leave)
 
 
 main()

@@ -16,6 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.digests import finish
+from shared.layout import RunLayout
+from shared.own_directory import OwnDirectories
+
 REFERENCE_SHA = "29eb964e2918a3f4db04086f7f51b60388e97f3d"
 OLD_AJAX_SHA = "5cb0738f3a2e127a3f8d64994eac3be1bc8c926e"
 RELEASE = {
@@ -292,6 +296,12 @@ def _reference(root: Path, plan: Plan, seed: int) -> None:
         (directory / "PATCH.txt").write_text("dreamerv3.jaxutils.TwoHotDist.mean is replaced\n")
     (root / f"{name}.DONE").write_text("0\n")
     (root / f"{name}.log").write_text(f"{name}: done\n")
+
+
+def seal(root: Path) -> None:
+    """Leave the digests that the processes leave when they end."""
+    for path in root.glob("*.DONE"):
+        finish(RunLayout(root), path.stem, OwnDirectories(root))
 
 
 def _reference_config(plan: Plan, seed: int) -> Json:

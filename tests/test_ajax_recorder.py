@@ -113,6 +113,14 @@ def test_heartbeats_are_thinned_and_do_not_repeat_a_log_point(
     assert seen == [(160, 0), (320, 0), (480, 0), (640, 0), (800, 0), (960, 0), (1120, 41)]
 
 
+def test_every_line_says_whose_it_is(layout: RunLayout) -> None:
+    recorder = Recorder(layout, SEEDS, 1200, time.time(), arm="literal", round="2")
+    recorder.log(logged(400, 0, 9.0), 1)
+    for name, kind in ((RECORDS, Record), (EVALUATIONS, Evaluation)):
+        (row,) = read_rows(layout.ajax_seed_dir(7) / name, kind)
+        assert (row.side, row.seed, row.arm, row.round) == ("ajax", 7, "literal", "2")
+
+
 def test_rows_that_go_back_are_an_error(recorder: Recorder) -> None:
     recorder.log(logged(800, 0, 9.0), 0)
     with pytest.raises(UserError, match="row 400 logged after row 800"):

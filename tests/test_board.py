@@ -20,6 +20,7 @@ from pytest_regressions.file_regression import FileRegressionFixture
 
 from launch import status as command
 from launch.board import Board, Screen, has_colour, is_live
+from launch.finished import expected_files
 from launch.identity import Fate, identify
 from launch.lock import Launcher
 from launch.places import Places
@@ -30,8 +31,10 @@ from launch.state import ENDED_BADLY, ProcessState, RoundState, State, process_s
 from launch.supervise import Outcome
 from launch.table import Line, fit, launcher_words, round_lines
 from launch.watch import SafeWatcher
+from shared.digests import finish
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
+from shared.own_directory import OwnDirectories
 from shared.protocol import ROUNDS, Round
 from tests.inside import ROOT
 
@@ -397,6 +400,21 @@ def test_a_launcher_that_was_killed_between_processes_ended_badly(tmp_path: Path
         code, output = status("--root", str(tmp_path))
         assert words in output.splitlines()[0]
         assert code == (0 if words in ("a copy", "running") else 1), words
+
+
+def test_status_names_a_file_that_was_changed_since_its_process_ended(tmp_path: Path) -> None:
+    chosen = replace(ROUNDS["1"], seeds=(4,))
+    planned_round(tmp_path, chosen, "reference")
+    run = RunLayout(tmp_path)
+    for path in expected_files(chosen, "reference", (4,), run):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}\n")
+    finish(run, "ref_s4", OwnDirectories(tmp_path))
+    assert status("--root", str(tmp_path))[0] == 0
+    (tmp_path / "ref_s4" / "records.jsonl").write_text("{}\n{")
+    code, output = status("--root", str(tmp_path))
+    assert code == 1
+    assert output.splitlines()[-1].startswith(f"{tmp_path}/ref_s4/records.jsonl was changed since")
 
 
 def test_status_shows_the_parts_of_a_round_one_after_the_other(tmp_path: Path) -> None:

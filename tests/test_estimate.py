@@ -52,7 +52,7 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
 
 def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None:
     caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
-    plan = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches)
+    plan = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches, callbacks=False)
     starts: dict[Side, Start] = {"reference": Start(9.0, 2.0), "ajax": Start(9.0, None)}
     tiny = made(tiny=True, start=starts)
     assert not any("not measured" in line for line in describe_estimate(plan, 1, tiny))
@@ -61,6 +61,11 @@ def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None
         mark_warm(job.program)
     assert {each.side: each.start_s for each in works(plan, tiny)} == {"reference": 2, "ajax": 9}
     assert any("not measured" in line for line in describe_estimate(plan, 1, tiny))
+    observed = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches)
+    (job,) = (job for job in observed.jobs if job.side == "ajax")
+    assert job.program not in {each.program for each in plan.jobs}
+    mark_warm(job.program or tmp_path)
+    assert not estimate.is_warm(job), "jax does not keep a program with a host callback"
 
 
 def test_the_estimate_of_a_round_by_hand() -> None:

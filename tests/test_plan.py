@@ -136,6 +136,23 @@ def test_jobs_share_a_program_where_they_compile_the_same() -> None:
     assert programs.isdisjoint({job.program for job in flagged if job.side == "reference"})
 
 
+def test_a_smoke_records_as_a_full_round_does_unless_told_otherwise() -> None:
+    for chosen in ROUNDS.values():
+        for each in (chosen, chosen.smoke()):
+            (ajax,) = (job for job in plan(each).jobs if job.side == "ajax")
+            assert "--no-callbacks" not in ajax.argv
+    hurried = plan_round(chosen.smoke(), PLACES, caches=CACHES, callbacks=False)
+    (other,) = (job for job in hurried.jobs if job.side == "ajax")
+    assert "--no-callbacks" in other.argv
+    assert other.program != ajax.program, "what is in the cache of the one is not the other's"
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_every_process_is_told_its_round(number: str) -> None:
+    for job in plan(ROUNDS[number]).jobs:
+        assert job.argv[job.argv.index("--round") + 1] == number
+
+
 def test_code_that_changes_is_never_warm() -> None:
     caches = {**CACHES, "ajax": SideCache(CACHES["ajax"].directory, None)}
     (job,) = plan_round(ROUNDS["1"], PLACES, sides=["ajax"], caches=caches).jobs

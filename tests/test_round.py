@@ -52,6 +52,14 @@ def test_one_side_alone(tmp_path: Path, launch: Launch, ajax_root: Path) -> None
     assert project.commit in (None, git(ROOT, "rev-parse", "HEAD"))
 
 
+def test_a_smoke_in_a_hurry_goes_without_callbacks(tmp_path: Path, launch: Launch) -> None:
+    assert end(launch(*AJAX_ALONE, "--no-callbacks"))[0] == 0
+    assert '"--no-callbacks"' in (tmp_path / "out" / "ajax.log").read_text()
+    code, output = end(launch(*AJAX_ALONE, "--no-callbacks", of=("--round", "1")))
+    assert code == 2
+    assert output.startswith("error: --no-callbacks: only a smoke does without them")
+
+
 @pytest.mark.usefixtures("reference")
 def test_two_machines_share_a_round(tmp_path: Path, launch: Launch) -> None:
     out = tmp_path / "out"

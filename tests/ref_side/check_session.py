@@ -5,6 +5,7 @@ The smoke session runs the same with the real agent.
 
 import json
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -25,7 +26,7 @@ from ref_side.evaluation import Outcome
 from ref_side.recorder import Recorder, return_normaliser
 from ref_side.session import Session, Settings, resolve
 from shared.configuration import flatten, reference_overrides, reference_resolved
-from shared.errors import NotLearningError
+from shared.errors import NotLearningError, UserError
 from shared.protocol import updates
 from shared.records import Episode, Evaluation, Progress, Record, check_episode, read_rows
 
@@ -195,6 +196,42 @@ class Losing(unittest.TestCase):
                 self.assertEqual(rows, [400, 800, 1200])
             self.assertTrue(read_rows(run / "episodes.jsonl", Episode))
         self.assertEqual(embodied.Driver.__module__, "embodied.core.driver")
+
+
+class Taken(unittest.TestCase):
+    """A run whose output somebody takes away."""
+
+    def test_it_ends_and_makes_nothing_again(self) -> None:
+        def take_at(call: int, run: Path) -> Callable[[], Outcome]:
+            calls: list[int] = []
+
+            def evaluate() -> Outcome:
+                calls.append(1)
+                if len(calls) == call:
+                    shutil.rmtree(run)
+                return OUTCOME
+
+            return evaluate
+
+        for call in (1, 3):
+            with self.subTest(call=call), tempfile.TemporaryDirectory() as folder:
+                run = Path(folder) / "ref_s3"
+                with self.assertRaisesRegex(UserError, "was removed, moved or replaced"):
+                    run_randomly(run, take_at(call, run))
+                self.assertFalse(run.exists())
+
+    def test_it_ends_before_the_loop_writes_its_checkpoint(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "ref_s3"
+
+            class Taking(RandomAgent):
+                def __init__(self, *arguments: Any) -> None:
+                    super().__init__(*arguments)
+                    run.rename(run.with_name("aside"))
+
+            with self.assertRaisesRegex(UserError, "was removed, moved or replaced"):
+                run_randomly(run, lambda: OUTCOME, Taking)
+            self.assertFalse(run.exists())
 
 
 class Ending(unittest.TestCase):
