@@ -327,6 +327,11 @@ KNOWN_DIFFERENCES: tuple[KnownDifference, ...] = (
     KnownDifference(
         "arithmetic", "environment in numpy against XLA float32: last unit in the last place"
     ),
+    KnownDifference(
+        "repetition",
+        "two runs of one reference seed differ: its prefetch threads take the first batches from "
+        "the replay buffer while it fills, and thread timing decides what they hold",
+    ),
     KnownDifference("NaN in a window", "skipped by the reference's window mean, kept by Ajax's"),
     KnownDifference(
         "evaluation keys",
