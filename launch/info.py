@@ -24,9 +24,8 @@ from shared.variables import XLA_FLAGS_VARIABLE, child_environment
 #: Variables that the bench looks at for their speed, and their like of other libraries.
 SETTING_VARIABLES = {name for each in SETTINGS.values() for name in each.env} | {
     *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
-    "TF_ENABLE_ONEDNN_OPTS",
 }
-_SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_", "TF_XLA_")
+_SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_")
 
 
 def launch_fields(

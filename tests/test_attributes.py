@@ -1,4 +1,4 @@
-"""What git makes of the project's files in a clone, whatever the user's settings for line endings."""
+"""A clone holds the bytes that were committed, whatever the user's settings for line endings."""
 
 import os
 import shutil

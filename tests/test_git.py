@@ -149,7 +149,7 @@ def test_a_directory_that_the_user_calls_safe_may_be_looked_at(
 ) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setattr("shared.git._INHERITED", ("GIT_CONFIG_", "GIT_TEST_"))
-    with pytest.raises(UserError, match="dubious ownership.*run git config --global --add safe"):
+    with pytest.raises(UserError, match=r"dubious ownership.*run git config --global --add safe"):
         git_state(own)
     settings(f"[safe]\n\tdirectory = {own}\n")
     assert not git_state(own).dirty
