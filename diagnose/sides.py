@@ -199,7 +199,12 @@ def _pinned(side: Side) -> Path:
     environment = command_environment({}, os.environ)
     last = "no output"
     with subprocess.Popen(
-        command, cwd=REPO, env=environment, stdout=PIPE, stderr=PIPE, text=True,
+        command,
+        cwd=REPO,
+        env=environment,
+        stdout=PIPE,
+        stderr=PIPE,
+        text=True,
         preexec_fn=ending_with_parent(signal.SIGTERM),
     ) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""What a command of the project does before it imports anything that a user's shell could change."""
+"""What a command does before it imports anything that a user's shell could change."""
 
 import ctypes
 import os

@@ -17,9 +17,9 @@ XLA_FLAGS_VARIABLE: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJ
 #: Names a checkout of the reference, and the ``src`` of one of Ajax.
 CHECKOUT_VARIABLE, AJAX_VARIABLE = "DREAMERV3_REF", "AJAX_SRC"
 
-#: Inherited variables that could change what a process computes or prints, by prefix. Who starts a
-#: process sets what it needs of them. Not here: threads and memory (OMP_, MALLOC_ and others), which
-#: are a matter of the machine and are recorded (``launch.info``).
+#: Inherited variables that could change what a process computes or prints, by prefix. Who starts
+#: a process sets what it needs of them. Not here: threads and memory (OMP_, MALLOC_ and others),
+#: which are a matter of the machine and are recorded (``launch.info``).
 DROPPED = {
     "PYTHON": "the interpreter: PYTHONOPTIMIZE, PYTHONWARNINGS, modules from PYTHONPATH",
     "JAX_": "settings of jax, as JAX_ENABLE_X64",
