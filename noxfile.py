@@ -5,8 +5,11 @@ it. Nothing else lives here.
 """
 
 import argparse
+import os
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nox
 from nox.command import CommandFailed
@@ -15,7 +18,9 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))  # nox may have been started from anywhere
 
 from launch.environments import ensure  # noqa: E402
+from shared.command_start import SESSION_VARIABLE  # noqa: E402
 from shared.errors import UserError  # noqa: E402
+from shared.variables import command_environment  # noqa: E402
 
 nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "none"  # the environments are pinned lists, not nox's own
@@ -30,10 +35,23 @@ def run(session: nox.Session, environment: str, *command: str) -> None:
     one line that says what to do.
     """
     try:
-        python = ensure(environment)
+        python = ready(environment)
     except UserError as error:
         session.error(str(error))
-    session.run(str(python), *command, env={"PYTHONPATH": str(ROOT)}, external=True)
+    start(session, str(python), *command)
+
+
+@cache
+def ready(environment: str) -> Path:
+    """The Python of an environment, which is built and verified once for all sessions."""
+    return ensure(environment)
+
+
+def start(session: nox.Session, *command: str, **options: Any) -> None:
+    """Run a command with what it needs of the user's shell, and nothing else of it."""
+    own = {SESSION_VARIABLE: session.name}
+    environment = command_environment(own, os.environ)
+    session.run(*command, env=environment, include_outer_env=False, external=True, **options)
 
 
 @nox.session(tags=["study"])
@@ -58,13 +76,8 @@ def run_here(session: nox.Session, module: str, *options: str) -> None:
 
     It stops its processes and notes how they ended before it goes: nox must not hurry it.
     """
-    session.run(
-        *(sys.executable, "-m", module, *options, *session.posargs),
-        env={"PYTHONPATH": str(ROOT), "COMPARISON_SESSION": session.name},
-        external=True,
-        interrupt_timeout=None,
-        terminate_timeout=None,
-    )
+    command = (sys.executable, "-m", module, *options, *session.posargs)
+    start(session, *command, interrupt_timeout=None, terminate_timeout=None)
 
 
 @nox.session(tags=["sides"])
@@ -127,8 +140,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(tags=["check"])
 def clean(session: nox.Session) -> None:
     """Show what .work/ holds; -- --remove NAME... removes what is named."""
-    command = (sys.executable, "-m", "launch.clean", *session.posargs)
-    session.run(*command, env={"PYTHONPATH": str(ROOT)}, external=True)
+    run_here(session, "launch.clean")
 
 
 @nox.session(tags=["check"])

@@ -6,7 +6,6 @@ makes it, and the port's rows as the reference's driver would see them.
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.protocol import MAX_EPISODE_STEPS, N_ACTIONS
 from shared.provenance import REPO
+from shared.variables import leave_users_shell, set_jax_environment
 
 ENVIRONMENT = "CartPole-v1"
 N_STATES = 400
@@ -221,8 +221,7 @@ def main() -> int:
         help="package directory with the port's cartpole.py and environment.py",
     )
     options = parser.parse_args()
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ.setdefault("MPLCONFIGDIR", str(REPO / ".work" / "cache" / "matplotlib"))
+    set_jax_environment("ajax")
     checks = all_checks(options.port)
     print(f"{'check':44} {'compared':>8} {'largest difference':>19} {'limit':>7}")
     for check in checks:
@@ -236,4 +235,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    leave_users_shell()
     run_command(main)

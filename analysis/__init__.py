@@ -5,7 +5,6 @@ commands (:mod:`analysis.compare`, :mod:`analysis.reproduce`, :mod:`analysis.man
 write files.
 """
 
-from shared.errors import quiet_interrupts
+from shared.command_start import begin_command
 
-# The commands' own imports take a second or two.
-quiet_interrupts()
+begin_command()

@@ -18,6 +18,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from shared.files import write_atomic
 from shared.protocol import Side
 
+# A matplotlibrc of the user's, in this directory say, is no part of a figure.
+mpl.rcdefaults()
+
 #: The numbers that a figure shows, as plain JSON data.
 Data = dict[str, Any]
 

@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from shared.files import write_atomic
 from shared.protocol import Side
 
+# A matplotlibrc of the user's, in this directory say, is no part of a figure.
+mpl.rcdefaults()
+
 #: Okabe and Ito's colours, which colour-blind readers can tell apart; sides differ in marker too.
 COLOUR: dict[Side, str] = {"reference": "#0072B2", "ajax": "#D55E00"}
 MARKER: dict[Side, str] = {"reference": "o", "ajax": "s"}

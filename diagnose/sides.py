@@ -1,6 +1,7 @@
 """Asking a side's probe: a process in that side's environment, with arrays in and arrays out."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from shared.arrays import Arrays, read_arrays, write_arrays
+from shared.command_start import ending_with_parent
 from shared.compiled import DIRECTORY, cache_variables
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.files import read_json_object
@@ -22,7 +24,7 @@ from shared.named_python import check_pythons
 from shared.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
 from shared.provenance import REPO
-from shared.variables import XLA_FLAGS_VARIABLE, child_environment
+from shared.variables import XLA_FLAGS_VARIABLE, child_environment, command_environment
 
 _MODULE: dict[Side, str] = {"reference": "ref_side.probe", "ajax": "ajax_side.probe"}
 _POLL_SECONDS, _STOP_SECONDS = 0.1, 5.0
@@ -153,9 +155,7 @@ class Sides:
 
 def _environment(side: Side, python: Path, *, cached: bool) -> dict[str, str]:
     own = {
-        "PYTHONPATH": str(REPO),
         "PYTHONSAFEPATH": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": os.environ.get(XLA_FLAGS_VARIABLE[side], ""),
         # Ajax would keep its programs in a directory of its own.
@@ -172,7 +172,7 @@ def _environment(side: Side, python: Path, *, cached: bool) -> dict[str, str]:
 def _cache(python: Path) -> Path | None:
     """Where the programs of this interpreter's jax lie; ``None`` where it does not say."""
     command = [str(python), "-m", "shared.compiled"]
-    environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = child_environment({}, os.environ)
     done = subprocess.run(
         command, cwd=REPO, env=environment, capture_output=True, text=True, check=False
     )
@@ -196,10 +196,16 @@ def find_pythons(given: Mapping[Side, Path | None]) -> dict[Side, Path]:
 
 def _pinned(side: Side) -> Path:
     command = [sys.executable, "-m", "launch.environments", side]
-    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    environment = command_environment({}, os.environ)
     last = "no output"
     with subprocess.Popen(
-        command, cwd=REPO, env=environment, stdout=PIPE, stderr=PIPE, text=True
+        command,
+        cwd=REPO,
+        env=environment,
+        stdout=PIPE,
+        stderr=PIPE,
+        text=True,
+        preexec_fn=ending_with_parent(signal.SIGTERM),
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -125,7 +125,7 @@ def _environment(path: Path) -> str:
     if BUILDING in path.name:
         return "unfinished build"
     if not path.is_dir():
-        return "log of a build"
+        return "digests of a build" if path.suffix == ".json" else "log of a build"
     for name in ENVIRONMENTS:
         if path.name.startswith(f"{name}-"):
             try:

@@ -10,34 +10,27 @@ name and renamed when complete: what bears the final name is whole, whoever was 
 import argparse
 import hashlib
 import json
-import os
 import re
 import secrets
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from launch.interpreters import Interpreter, find_interpreter, find_uv
-from launch.packages import ENVIRONMENTS, Environment, requirements
-from shared.errors import UserError, run_command
+from launch.packages import ENVIRONMENTS, Environment, requirements, versions
+from launch.uv import index_of_pip, run_uv
+from shared.errors import UserError, end_at_sigterm, run_command
+from shared.files import write_atomic
+from shared.installed import Digests, IncompleteError, verify_environment
 
 ROOT = Path(__file__).resolve().parent.parent
-READY = "ready.json"  # written last; names what the environment was built from
-INSTALLED = "bytecode"  # how packages are installed; another word builds new environments
+INSTALLED = "copies"  # how packages are installed; another word builds new environments
 #: In the name of what is being built, or was when its builder was killed.
 BUILDING = ".building-"
 LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one was killed
 
-# An index out of reach shows within seconds; whoever sets these variables knows better.
-_NETWORK_DEFAULTS = {
-    "UV_HTTP_RETRIES": "1",
-    "UV_HTTP_CONNECT_TIMEOUT": "5",
-}
-_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_NO_INDEX", "UV_OFFLINE")
 _UNREACHABLE = re.compile(
     r"Failed to fetch|error sending request|network was disabled|dns error|timed out"
     r"|connect error|os error 10[14]|os error 11[0-3]"
@@ -60,8 +53,8 @@ def ensure(name: str, root: Path = ROOT) -> Path:
 def ensure_environment(environment: Environment, root: Path) -> Path:
     """As :func:`ensure`, for any environment whose lists lie in ``root``."""
     packages, interpreter, home = _plan(environment, root)
-    if not _is_ready(home):
-        _build(environment, packages, interpreter, home)
+    if not _is_whole(home, packages):
+        _build(environment, packages, interpreter, home, root)
     return _python(home)
 
 
@@ -78,9 +71,11 @@ def is_built(name: str, root: Path = ROOT) -> bool:
     """Whether :func:`ensure` would find ``name`` whole.
 
     Raises:
-        UserError: it would have to be built, and there is no interpreter or no uv to do so.
+        UserError: it has changed files, or would have to be built, and there is no interpreter or
+            no uv to do so.
     """
-    built = _is_ready(_plan(ENVIRONMENTS[name], root)[2])
+    packages, _, home = _plan(ENVIRONMENTS[name], root)
+    built = _is_whole(home, packages)
     if not built:
         find_uv()
     return built
@@ -106,98 +101,102 @@ def _python(home: Path) -> Path:
     return home / "bin" / "python"
 
 
-def _is_ready(home: Path) -> bool:
+def _ready(home: Path) -> Path:
+    """Where the facts of an environment lie: beside it, so that no change of it changes them."""
+    return home.with_name(f"{home.name}.json")
+
+
+def _is_whole(home: Path, packages: str) -> bool:
+    """Whether an environment is there with all of its files, each as it was installed.
+
+    Raises ``UserError`` for a changed or an additional file.
+    """
     # exists() follows the link: an interpreter that was removed since makes the rest useless.
-    return (home / READY).is_file() and _python(home).exists()
+    if not _python(home).exists():
+        return False
+    try:
+        known = json.loads(_ready(home).read_text(encoding="utf-8"))["files"]
+        verify_environment(home, versions(packages), known)
+    except (OSError, ValueError, KeyError, TypeError, IncompleteError):
+        return False
+    return True
 
 
-def _build(environment: Environment, packages: str, interpreter: Interpreter, home: Path) -> None:
+def _build(
+    environment: Environment, packages: str, interpreter: Interpreter, home: Path, root: Path
+) -> None:
     """Build beside ``home``, then rename; of two builders at once the first to finish wins."""
-    uv = find_uv()
+    find_uv()
     begun = time.monotonic()
     _say(
         f"environment {environment.name!r}: installing {packages.count('==')} packages for Python"
         f" {interpreter.version}; takes about a minute the first time"
     )
     unfinished = home.with_name(f"{home.name}{BUILDING}{secrets.token_hex(4)}")
+    damaged = unfinished.with_name(f"{unfinished.name}-damaged")
     try:
         _remove_leftovers(home.parent)
         unfinished.mkdir(parents=True)
-        _install(uv, environment, packages, interpreter, unfinished)
+        _install(environment, packages, interpreter, unfinished, root)
         facts = {
             "name": environment.name,
             "python": interpreter.version,
             "lists": environment.files,
+            "files": _verified(environment, unfinished, packages),
         }
-        (unfinished / READY).write_text(json.dumps(facts) + "\n", encoding="utf-8")
-        if home.exists() and not _is_ready(home):
-            home.rename(unfinished / "damaged")
-        if not home.exists():
+        if not _is_whole(home, packages):
+            if home.exists():
+                home.rename(damaged)
+            # First the facts: builders at once take down the same ones.
+            write_atomic(_ready(home), f"{json.dumps(facts, indent=1)}\n")
             unfinished.rename(home)
-            shutil.rmtree(home / "damaged", ignore_errors=True)
     except OSError as error:
-        if not _is_ready(home):  # else another builder was faster, and its work will do
+        if not _is_whole(home, packages):  # else another builder was faster, and its work will do
             raise UserError(
                 f"environment {environment.name!r}: cannot write {home.parent}"
                 f" ({error.strerror}); make room there or make it writable"
             ) from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(damaged, ignore_errors=True)
     _say(f"environment {environment.name!r}: ready after {time.monotonic() - begun:.1f} s")
 
 
+def _verified(environment: Environment, place: Path, packages: str) -> Digests:
+    """The digests of what was installed and no RECORD vouches for; uv believes its cache."""
+    try:
+        return verify_environment(place, versions(packages))
+    except UserError as error:
+        said = str(error).removeprefix(f"{place}").partition(";")[0].lstrip("/")
+        raise UserError(
+            f"environment {environment.name!r}: what uv installed is not what its packages say"
+            f" ({said}); run 'uv cache clean', then run again"
+        ) from None
+
+
 def _install(
-    uv: Path, environment: Environment, packages: str, interpreter: Interpreter, place: Path
+    environment: Environment, packages: str, interpreter: Interpreter, place: Path, root: Path
 ) -> None:
     """Make the virtual environment ``place``: from uv's cache if it can, else from the index."""
     log = place.parent / f"{environment.name}.log"
     listed = place.parent / f"{place.name}.txt"
     log.unlink(missing_ok=True)
     listed.write_text(packages, encoding="utf-8")
-    venv = [str(uv), "venv", "--clear", "--relocatable", "--no-project", "--python"]
-    # Where PYTHONDONTWRITEBYTECODE is set nothing else would ever compile them: seconds a command.
-    sync = [str(uv), "pip", "sync", "--require-hashes", "--only-binary", ":all:"]
-    sync += ["--compile-bytecode"]
-    sync += ["--python", str(_python(place)), str(listed)]
+    venv = ["venv", "--clear", "--relocatable", "--no-project", "--python"]
+    sync = ["pip", "sync", "--require-hashes", "--only-binary", ":all:"]
+    # Copies: what happens to uv's cache, or to another environment, does not happen to this one.
+    sync += ["--link-mode", "copy", "--python", str(_python(place)), str(listed)]
     try:
-        failure = _run_uv([*venv, str(interpreter.path), str(place)], {}, log)
-        if failure is None and _run_uv([*sync, "--offline"], {}, log) is not None:
-            failure = _run_uv(sync, {}, log)
-            index = _index_of_pip() if failure and _UNREACHABLE.search(failure) else None
+        failure = run_uv([*venv, str(interpreter.path), str(place)], {}, log, root)
+        if failure is None and run_uv([*sync, "--offline"], {}, log, root) is not None:
+            failure = run_uv(sync, {}, log, root)
+            index = index_of_pip() if failure and _UNREACHABLE.search(failure) else None
             if index is not None:
-                failure = _run_uv(sync, {"UV_DEFAULT_INDEX": index}, log)
+                failure = run_uv(sync, {"UV_DEFAULT_INDEX": index}, log, root)
     finally:
         listed.unlink(missing_ok=True)
     if failure is not None:
         raise UserError(_explain(environment, failure, log))
-
-
-def _run_uv(command: list[str], extra: Mapping[str, str], log: Path) -> str | None:
-    """Run uv, its output appended to ``log``; None if it succeeded, else what it said."""
-    surroundings = {**_NETWORK_DEFAULTS, **os.environ, **extra, "NO_COLOR": "1"}
-    surroundings["UV_NO_PROGRESS"] = "1"
-    done = subprocess.run(
-        command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    with log.open("a", encoding="utf-8") as stream:
-        stream.write(done.stdout)
-    return done.stdout if done.returncode else None
-
-
-def _index_of_pip() -> str | None:
-    """The index that pip, which may have installed nox, is set up with; uv does not read it.
-
-    None where uv has been told of an index in the environment: that one is meant.
-    """
-    if any(os.environ.get(name) for name in _INDEX_VARIABLES):
-        return None
-    if os.environ.get("PIP_INDEX_URL"):
-        return os.environ["PIP_INDEX_URL"]
-    listing = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True
-    )
-    found = re.search(r"^(?:global|install)\.index-url='(.*)'$", listing.stdout, re.MULTILINE)
-    return found.group(1) if found else None
 
 
 def _explain(environment: Environment, failure: str, log: Path) -> str:
@@ -266,4 +265,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_at_sigterm()  # what is half built is removed
     run_command(main)

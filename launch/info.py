@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,19 +13,19 @@ from launch.preflight import PythonFacts
 from launch.registration import is_governed
 from launch.settings import SETTINGS
 from shared.errors import UserError
+from shared.git import git, git_bytes
 from shared.launch_info import PROJECT, Revision
 from shared.preregistration import KEY as REGISTRATION
 from shared.preregistration import registration_line
 from shared.protocol import REFERENCE_COMMIT, Side
-from shared.provenance import ELSEWHERE, REPO, git, git_state, system
+from shared.provenance import ELSEWHERE, REPO, git_state, system
 from shared.variables import XLA_FLAGS_VARIABLE, child_environment
 
 #: Variables that the bench looks at for their speed, and their like of other libraries.
 SETTING_VARIABLES = {name for each in SETTINGS.values() for name in each.env} | {
     *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
-    "TF_ENABLE_ONEDNN_OPTS",
 }
-_SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_", "TF_XLA_")
+_SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_")
 
 
 def launch_fields(
@@ -143,11 +142,12 @@ def collect_revisions(
 def checkout(src: Path) -> Revision:
     """Revision of the git checkout around ``src``; dirty and diff count what lies below it."""
     state = git_state(src)
-    # As the published rounds did; a user's settings for diffs must not change the digest.
-    diff = ["diff", "--no-ext-diff", "--no-color", "HEAD", "--", "."]
-    done = subprocess.run(["git", "-C", str(src), *diff], capture_output=True, check=False)
-    digest = hashlib.sha1(done.stdout).hexdigest() if done.returncode == 0 else None
-    return Revision(state.commit, state.dirty, digest)
+    try:
+        # As the published rounds did.
+        diff = git_bytes(src, "diff", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".")
+    except UserError:
+        return Revision(state.commit, state.dirty)
+    return Revision(state.commit, state.dirty, hashlib.sha1(diff).hexdigest())
 
 
 def project_revision(repo: Path) -> Revision:

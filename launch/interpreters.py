@@ -151,9 +151,8 @@ def _known_to_uv(version: str) -> Iterator[Path]:
         uv = find_uv()
     except UserError:
         return
-    told = _output_line(
-        [str(uv), "python", "find", "--managed-python", "--no-python-downloads", version]
-    )
+    ask = ["python", "find", "--no-config", "--managed-python", "--no-python-downloads", version]
+    told = _output_line([str(uv), *ask])
     if told:
         yield Path(told)
 

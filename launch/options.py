@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from launch.progress import LINE_EVERY_S
+from shared.command_start import SESSION_VARIABLE
 from shared.errors import UserError
 from shared.obtain import DEFAULT_CHECKOUT
 from shared.protocol import (
@@ -24,8 +25,7 @@ from shared.protocol import (
 from shared.provenance import ELSEWHERE, REPO, Roots
 from shared.variables import AJAX_VARIABLE, CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
-#: With which a session of the noxfile says its name, and which option each session gives itself.
-SESSION_VARIABLE = "COMPARISON_SESSION"
+#: Which option each session of the noxfile gives itself.
 GIVEN = {"smoke": "--smoke", **{f"round-{each.number}": "--round" for each in ROUNDS.values()}}
 
 

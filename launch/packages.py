@@ -104,6 +104,11 @@ def requirements(environment: Environment, root: Path) -> str:
     return "".join(f"{merged[key]}\n" for key in sorted(merged))
 
 
+def versions(packages: str) -> dict[str, str]:
+    """Name -> version of every package of :func:`requirements`."""
+    return {match["name"]: match["version"] for match in _REQUIREMENT.finditer(packages)}
+
+
 def _read_list(path: Path) -> Iterator[re.Match[str]]:
     """The requirements of a constraints file, comments dropped and continued lines joined."""
     try:

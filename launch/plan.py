@@ -144,7 +144,6 @@ def _environment(places: Places, xla_flags: str) -> dict[str, str]:
         "PYTHONPATH": str(places.repo),
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": xla_flags,
-        "PYTHONDONTWRITEBYTECODE": "1",
         # The working directory may be the checkout, and nothing of it is imported unverified.
         "PYTHONSAFEPATH": "1",
         # Logs are read while the process runs.

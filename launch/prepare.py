@@ -18,6 +18,7 @@ from launch.preflight import check_output, check_room, inspect_python, verified_
 from launch.registration import check_registered
 from launch.resume import remaining
 from shared.errors import UserError
+from shared.installed import verify_search_path
 from shared.named_python import check_pythons
 from shared.obtain import DEFAULT_CHECKOUT, named_checkout, obtain_checkout
 from shared.protocol import SIDES
@@ -116,6 +117,10 @@ def start_fields(options: Options, found: Places, left: Plan, limit: int) -> dic
     Raises ``UserError`` for an environment that is unfit, and for a release with changed files.
     """
     facts = {side: inspect_python(found.python(side), side) for side in left.sides}
+    for side in left.sides:
+        if getattr(options, f"{side}_python") is not None:
+            remedy = f"reinstall that package, or leave --{side}-python out"
+            verify_search_path(facts[side].search_path, remedy)
     released = "ajax" in left.sides and found.ajax_source is None
     release = verified_release(facts["ajax"]) if released else None
     return launch_fields(

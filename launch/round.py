@@ -19,13 +19,15 @@ from launch.supervise import Result, supervise
 from launch.table import launcher_words
 from launch.tell import announce, announce_detached, say
 from launch.watch import watch
-from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, run_command
+from shared.command_start import SESSION_VARIABLE
+from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, end_at_sigterm, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
 
 
 def main() -> int:
     """Run the command; the exit status."""
+    end_at_sigterm()  # what it builds or clones is undone
     status = 0
     asked_for = asked.series(asked.parse())
     if asked_for[0].dry_run:
@@ -58,7 +60,7 @@ def start(options: Options, part: int | None) -> int | None:
     except OSError as error:
         raise UserError(f"{draft.out}: cannot be made ({error.strerror})") from None
     # Started by a session, the round ends with it.
-    session = os.getppid() if asked.SESSION_VARIABLE in os.environ else None
+    session = os.getppid() if SESSION_VARIABLE in os.environ else None
     with RoundLock(draft.out) as lock:
         if (
             options.detach

@@ -9,12 +9,12 @@ store with forged objects is refused. Nothing is written, and no code of the che
 import hashlib
 import os
 import stat
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import UserError
+from shared.git import look
 
 _REGULAR_MODES = frozenset({b"100644", b"100755", b"100664"})
 _TREE_MODE = b"40000"
@@ -177,22 +177,11 @@ def _shown(path: str) -> str:
 
 def _git(git_dir: Path, *arguments: str, stdin: str = "") -> bytes:
     """Output of a git command that only reads ``git_dir``."""
-    # Without the caller's GIT_ variables: inside a hook they point at another repository. Replaced
-    # objects would stand in for the pinned ones; naming the directory keeps git from looking for a
-    # repository further up.
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
-    command = ["git", "-c", f"safe.directory={git_dir.parent}", f"--git-dir={git_dir}", *arguments]
-    try:
-        done = subprocess.run(
-            command, input=stdin.encode(), capture_output=True, check=False, env=environment
-        )
-    except FileNotFoundError:
-        raise UserError("git: command not found; install git") from None
+    # Naming the directory keeps git from looking for a repository further up.
+    done = look(
+        ["-c", f"safe.directory={git_dir.parent}", f"--git-dir={git_dir}", *arguments],
+        stdin=stdin.encode(),
+    )
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
         last = reason[-1] if reason else f"exit status {done.returncode}"

@@ -36,7 +36,6 @@ _INSTALLER_FILES = frozenset(
 #: What Python would import from a package's folder. Bytecode in ``__pycache__`` is left out: it is
 #: the installer's, and a command that must not trust it sets ``sys.pycache_prefix``.
 _IMPORTABLE = frozenset({".py", ".pyc", ".so", ".pyd"})
-_READ_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -119,14 +118,16 @@ def verify_distribution(distribution: Distribution) -> None:
 
 
 def _checksum(path: Path, expected: str) -> str:
-    """The file's hash, spelled as RECORD spells it (urlsafe base64 without padding)."""
+    """The file's hash, with the algorithm of ``expected``."""
     algorithm = expected.partition("=")[0]
     if algorithm not in hashlib.algorithms_guaranteed:
         raise UserError(f"{path.name}: RECORD has no usable hash for it ({expected!r})")
     with path.open("rb") as file:
-        digest = hashlib.new(algorithm)
-        while block := file.read(_READ_SIZE):
-            digest.update(block)
+        return record_hash(algorithm, hashlib.file_digest(file, algorithm))
+
+
+def record_hash(algorithm: str, digest: "hashlib._Hash") -> str:
+    """As RECORD spells a hash: ``algorithm=`` and its digest, urlsafe base64 without padding."""
     encoded = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     return f"{algorithm}={encoded}"
 

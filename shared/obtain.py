@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError
+from shared.git import fetching_environment
 from shared.protocol import REFERENCE_COMMIT, REFERENCE_REMOTE
 from shared.provenance import REPO
 from shared.variables import CHECKOUT_VARIABLE
@@ -23,19 +24,6 @@ PROBE_SECONDS = 15.0
 _WAYS_OUT = (
     f"pass --reference-checkout DIR or set {CHECKOUT_VARIABLE}=DIR to use a checkout you have, "
     "or --reference-remote URL to clone from elsewhere"
-)
-#: Variables with which git (in a hook, say) points its children at another repository.
-_REPOSITORY_VARIABLES = frozenset(
-    {
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_NAMESPACE",
-        "GIT_PREFIX",
-    }
 )
 #: Settings of every git command that fills the clone: no hooks, no filters that the user has set
 #: up for other work, nothing left running in the background, and no endless wait.
@@ -177,14 +165,12 @@ def _git(directory: Path, *arguments: str, seconds: float | None = None) -> None
 
 
 def _environment() -> dict[str, str]:
-    """The user's environment, without another repository and without questions to the terminal."""
-    kept = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
+    """What git needs to reach a server, without questions to the terminal."""
     defaults = {
         "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10",
         "GIT_ASKPASS": "true",
     }
-    # LC_ALL: the reason is looked for by git's English words.
-    return {**defaults, **kept, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return {**defaults, **fetching_environment(), "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _reason(output: str) -> str:

@@ -4,14 +4,12 @@ Nothing recorded names a path, a user or a host of a machine (protocol section 7
 enforces this is :mod:`shared.scan`.
 """
 
-import os
 import platform
-import subprocess
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from shared.errors import UserError
+from shared.git import git
 
 REFERENCE_ROOT = "reference-checkout"
 AJAX_ROOT = "ajax-root"
@@ -48,49 +46,6 @@ class GitState:
 
     commit: str
     dirty: bool
-
-
-_REMEDY = "see that git -C {} status works"
-
-
-class NoCheckoutError(UserError):
-    """Git was asked about a directory that is in no git checkout."""
-
-
-def git(directory: Path, *arguments: str) -> str:
-    """Output of one git command in ``directory``.
-
-    Raises :class:`NoCheckoutError` where that is no checkout, :class:`UserError` for any other
-    failure.
-    """
-    # --no-optional-locks: looking at a checkout must not write its index.
-    command = ["git", "--no-optional-locks", "-C", str(directory), *arguments]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            # In English: the reason of a failure is read below.
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except FileNotFoundError:
-        raise UserError("git: command not found; install git") from None
-    if done.returncode:
-        raise _failure(directory, arguments[0], done.stderr, done.returncode)
-    return done.stdout
-
-
-def _failure(directory: Path, command: str, said: str, code: int) -> UserError:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    fatal = [line for line in lines if line.startswith("fatal: ")]
-    reason = [*fatal, *lines[-1:], f"exit status {code}"][0]
-    words = f"{directory}: git {command} failed ({reason}); "
-    if "not a git repository" in reason:
-        return NoCheckoutError(f"{words}use a git checkout")
-    # As for a checkout of another user, git says itself what to do.
-    advice = [line for line in lines if line.startswith("git config ")]
-    return UserError(words + [*(f"run {line}" for line in advice), _REMEDY.format(directory)][0])
 
 
 def git_state(directory: Path, *, below: str = ".") -> GitState:

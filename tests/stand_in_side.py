@@ -6,7 +6,8 @@ STAND_IN=NAME:ACTION,... the process NAME fails (exit code 3), waits (until it i
 its last file, leaks (writes an absolute path), trains for some seconds (train=SECONDS, with
 progress and evaluations on the way), ends late (late=SECONDS after its last file, or once a file
 is there, until=FILE), may write no more than 4 KiB a file (limit), or finds the disk full (full).
-STAND_IN_JAX is the jax that it claims to have, STAND_IN_MORE are further packages.
+STAND_IN_JAX is the jax that it claims to have, STAND_IN_MORE are further packages, STAND_IN_PATH
+the directories where it looks for packages.
 """
 
 import json
@@ -25,7 +26,11 @@ def main() -> None:
     if sys.argv[1] == "-I":
         jax = os.environ.get("STAND_IN_JAX", "0.7.2")
         more = [[name, "1"] for name in os.environ.get("STAND_IN_MORE", "").split()]
-        print(json.dumps(["3.99.1", [["jax", jax], *more], sys.path]))
+        print(
+            json.dumps(
+                ["3.99.1", [["jax", jax], *more], os.environ.get("STAND_IN_PATH", "").split()]
+            )
+        )
         return
     side, words = sys.argv[2], sys.argv[3:]
     # Where it runs, and the options that the plan gave it.

@@ -24,9 +24,11 @@ import pytest
 
 from launch import environments
 from launch.environments import LEFTOVER_SECONDS, ensure, ensure_environment, is_built
+from launch.identity import start_of
 from launch.interpreters import find_interpreter
 from launch.packages import ANALYSIS_PYTHONS, ENVIRONMENTS, Environment, PackageList
 from shared.errors import UserError
+from shared.variables import child_environment
 from tests.inside import ROOT, out_of_reach
 
 PLANTED = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
@@ -223,10 +225,8 @@ def test_a_killed_build_does_not_count(project: Path, monkeypatch: pytest.Monkey
         os.utime(path, (time.time() - LEFTOVER_SECONDS - 60,) * 2)
     shutil.rmtree(python.parent.parent)
     ensure_environment(PLANTED, project)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        python.parent.parent.name,
-        "planted.log",
-    ]
+    home = python.parent.parent.name
+    assert {path.name for path in folder.iterdir()} == {home, f"{home}.json", "planted.log"}
 
 
 def test_two_builders_at_once_end_with_one_environment(project: Path) -> None:
@@ -239,10 +239,15 @@ def test_two_builders_at_once_end_with_one_environment(project: Path) -> None:
     assert len(homes) == 1
 
 
-@pytest.mark.parametrize("damage", ["ready.json", "bin/python"])
-def test_a_damaged_environment_is_built_again(project: Path, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    ["{home}.json", "bin/python", "{site}/planted.py", "{site}/planted-1.0.dist-info/RECORD"],
+)
+def test_an_environment_that_lacks_something_is_built_again(project: Path, damage: str) -> None:
     python = ensure_environment(PLANTED, project)
-    (python.parent.parent / damage).unlink()
+    home = python.parent.parent
+    site = next(home.glob("lib/python*/site-packages"))
+    (home / damage.format(home=home, site=site)).unlink()
     assert ensure_environment(PLANTED, project) == python
     assert answer(python) == "42"
 
@@ -308,8 +313,182 @@ def test_an_environment_that_could_not_be_built_is_told_from_one_that_is_not(
     monkeypatch.setattr(environments, "find_uv", no_uv)
     with pytest.raises(UserError, match="uv: not found"):
         is_built("analysis", tmp_path)
-    home = environments.locate("analysis", tmp_path).parent.parent
-    (home / "bin").mkdir(parents=True)
-    (home / "bin" / "python").touch()
-    (home / environments.READY).touch()
-    assert is_built("analysis", tmp_path)
+
+
+# --- what is installed is what the list names -----------------------------------------------------
+
+
+def refused(root: Path) -> str:
+    """The one line that refuses the environment, which stays as it is."""
+    with pytest.raises(UserError) as caught:
+        ensure_environment(PLANTED, root)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert "and the next command builds it anew" in line
+    return line
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sitecustomize.py",
+        "usercustomize.py",
+        "extra.pth",
+        "foreign.py",
+        "foreign/__init__.py",
+        "foreign.pyc",
+        "planted-2.0.dist-info/METADATA",
+    ],
+)
+def test_a_file_that_no_package_brought_is_refused(project: Path, name: str) -> None:
+    python = ensure_environment(PLANTED, project)
+    added = next(python.parent.parent.glob("lib/python*/site-packages")) / name
+    added.parent.mkdir(exist_ok=True)
+    added.write_text("")
+    assert str(added) in refused(project)
+    added.unlink()
+    assert ensure_environment(PLANTED, project) == python
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+@pytest.mark.parametrize("name", ["{site}/planted.py", "{site}/planted-1.0.dist-info/RECORD"])
+def test_an_edited_file_is_refused_until_the_environment_is_removed(
+    project: Path, name: str, same_size: bool
+) -> None:
+    python = ensure_environment(PLANTED, project)
+    home = python.parent.parent
+    edited = Path(name.format(site=next(home.glob("lib/python*/site-packages"))))
+    before = edited.stat()
+    text = edited.read_text()
+    edited.write_text(text.replace("2", "3") if same_size else f"{text}\n")
+    os.utime(edited, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert str(edited) in refused(project)
+    shutil.rmtree(home)
+    assert answer(ensure_environment(PLANTED, project)) == "42", "uv's cache was not edited"
+
+
+def test_a_setting_of_the_environment_itself_is_held_too(project: Path) -> None:
+    settings = ensure_environment(PLANTED, project).parent.parent / "pyvenv.cfg"
+    settings.write_text(settings.read_text().replace("packages = false", "packages = true"))
+    assert "pyvenv.cfg: was changed" in refused(project)
+
+
+def test_a_package_in_a_linked_directory_is_refused(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "foreign").mkdir()
+    site = next(ensure_environment(PLANTED, project).parent.parent.glob("lib/python*/site-*"))
+    (site / "foreign").symlink_to(tmp_path / "foreign")
+    assert "foreign: belongs to no package" in refused(project)
+
+
+def test_bytecode_beside_the_sources_is_not_looked_at_and_not_read(project: Path) -> None:
+    python = ensure_environment(PLANTED, project)
+    site = next(python.parent.parent.glob("lib/python*/site-packages"))
+    source = site / "planted.py"
+    text, before = source.read_text(), source.stat()
+    source.write_text(text.replace("42", "43"))
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    writes = {"PYTHONPYCACHEPREFIX": "", "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([python, "-c", "import planted"], env=os.environ | writes, check=True)
+    source.write_text(text)
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert list(site.glob("__pycache__/planted*"))
+    ask = [python, "-c", "import planted; print(planted.ANSWER)"]
+    trusting = subprocess.run(ask, env=os.environ | writes, capture_output=True, text=True)
+    assert trusting.stdout.strip() == "43", "the planted bytecode would be read"
+    assert ensure_environment(PLANTED, project) == python
+    done = subprocess.run(
+        ask, env=child_environment({}, os.environ), capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "42"
+
+
+# --- settings of uv's that belong to the user ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'link-mode = "symlink"',
+        'exclude-newer = "2001-01-01T00:00:00Z"',
+        "no-binary = true",
+        'override-dependencies = ["planted==9"]',
+        'required-version = "==0.0.1"',
+        "[pip]\ntarget = 'elsewhere'",
+        "[pip]\nverify-hashes = false\nno-binary = ['planted']",
+    ],
+)
+@pytest.mark.parametrize("place", ["named", "user", "here"])
+def test_other_settings_of_uv_reach_no_environment(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, place: str
+) -> None:
+    index = f'[[index]]\nurl = "{os.environ["UV_DEFAULT_INDEX"]}"\ndefault = true\n'
+    monkeypatch.delenv("UV_DEFAULT_INDEX")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    places = {
+        "named": tmp_path / "my.toml",
+        "user": tmp_path / "home" / "uv" / "uv.toml",
+        "here": project / "uv.toml",
+    }
+    path = places[place]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = setting.startswith("[")
+    path.write_text(f"{index}{setting}\n" if table else f"{setting}\n{index}")
+    if place == "named":
+        monkeypatch.setenv("UV_CONFIG_FILE", str(path))
+    python = ensure_environment(PLANTED, project)
+    shutil.rmtree(tmp_path / "cache")  # as "uv cache clean" does
+    assert answer(python) == "42"
+    assert ensure_environment(PLANTED, project) == python
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("UV_LINK_MODE", "symlink"),
+        ("UV_EXCLUDE_NEWER", "2001-01-01T00:00:00Z"),
+        ("UV_NO_VERIFY_HASHES", "1"),
+        ("UV_SYSTEM_PYTHON", "1"),
+        ("UV_WORKING_DIR", "/nonexistent"),
+    ],
+)
+def test_other_variables_of_uv_reach_no_environment(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    python = ensure_environment(PLANTED, project)
+    shutil.rmtree(tmp_path / "cache")
+    assert answer(python) == "42"
+
+
+def test_settings_that_are_no_toml_are_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "uv.toml").write_text("[index\n")
+    monkeypatch.delenv("UV_DEFAULT_INDEX")
+    assert f"{project / 'uv.toml'}: is no TOML" in fails(project)
+
+
+# --- an end in the midst of a build ------------------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(word) for word in done.stdout.split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_uv_ends_with_who_builds(
+    project: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        builder = start_build(project)
+        silent.settimeout(60)
+        silent.accept()  # uv waits for an answer, in the midst of the build
+        (uv,) = children(builder.pid)
+        builder.send_signal(number)  # to it alone, not to its group
+        builder.communicate()
+        deadline = time.monotonic() + 30
+        while start_of(uv) is not None:
+            assert time.monotonic() < deadline, "uv runs on"
+            time.sleep(0.02)

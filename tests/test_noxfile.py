@@ -12,8 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NEEDED_BY_NOX = (
     "noxfile.py",
     *(path.name for path in sorted(ROOT.glob("constraints-*.txt"))),
-    *(f"launch/{name}.py" for name in ("__init__", "environments", "interpreters", "packages")),
-    *(f"shared/{name}.py" for name in ("__init__", "errors")),
+    *(
+        f"launch/{name}.py"
+        for name in ("__init__", "environments", "interpreters", "packages", "uv")
+    ),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shared").glob("*.py"))),
 )
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from shared.errors import UserError
+from shared.git import NoCheckoutError
 from shared.provenance import (
     REPO,
     GitState,
-    NoCheckoutError,
     Roots,
     git_state,
     package_versions,
