@@ -154,9 +154,9 @@ def test_only_evaluations_still_give_what_they_can(tmp_path: Path, command: Comm
     assert "S2 of Ajax" in (run / "analysis3.md").read_text()
     unchecked = [line for line in found["checks"] if line.startswith("NOT CHECKED ")]
     assert f"0 failed, {len(unchecked)} not possible" in done.out
-    # A process: its exit code, configuration, arguments, identity, and what only its side has.
-    assert len(unchecked) == 5 * len(("records", *"1234", "episodes", "finished")) + 2 + (
-        5 * len(("records", "S2 audit")) + len(("sizes", "arm", *"1234", "final state"))
+    # A process: its exit code, files, configuration, arguments, identity, and its side's own.
+    assert len(unchecked) == 5 * len(("records", *"12345", "episodes", "finished")) + 2 + (
+        5 * len(("records", "S2 audit")) + len(("sizes", "arm", *"12345", "final state"))
     )
 
 
