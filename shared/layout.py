@@ -121,10 +121,11 @@ class RunLayout:
     def read_files(self) -> Iterator[Path]:
         """Every file that a comparison may read here, whether it is there or not."""
         yield self.launch_info
-        yield self.done(AJAX_NAME)
+        yield from (self.done(AJAX_NAME), self.digests(AJAX_NAME))
         yield from (self.ajax_dir / name for name in _AJAX_FILES)
         for seed in self.seeds("ajax"):
             yield from (self.ajax_seed_dir(seed) / name for name in _AJAX_SEED_FILES)
         for seed in self.seeds("reference"):
-            yield self.done(reference_name(seed))
+            name = reference_name(seed)
+            yield from (self.done(name), self.digests(name))
             yield from (self.reference_dir(seed) / name for name in _REFERENCE_FILES)
