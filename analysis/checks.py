@@ -9,7 +9,7 @@ they contradict the task (a return outside 1..500) or one another. Then no rule 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ from shared.records import Evaluation
 
 #: Relative tolerance between two means of the same numbers, of which one may be of 32 bits.
 _FLOAT32 = 1e-6
+#: So many evaluations below the end of the scale are not equal by chance.
+_TELLING = 4
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,23 @@ def record_checks(side: SideData, sizes: Sizes, *, own: bool) -> Iterator[Check]
             yield _updates(name, each, own=own)
 
 
+def twin_checks(sides: Iterable[SideData]) -> Iterator[Check]:
+    """Two seeds with the same evaluations are one run under two names; a line for each pair.
+
+    Evaluations at the end of the scale say nothing: any two policies that never fall have them.
+    """
+    seen: dict[tuple[tuple[int, float], ...], str] = {}
+    for side in sides:
+        for seed in side.seeds:
+            curve = tuple(
+                (row.rows, row.mean) for row in seed.evaluations if row.mean < MAX_EPISODE_STEPS
+            )
+            name = f"{SIDE_KEY[side.side]} s{seed.seed}"
+            if len(curve) >= _TELLING and (first := seen.setdefault(curve, name)) != name:
+                detail = f"the same as those of {first} at {len(curve)} checkpoints"
+                yield Check(f"{name} evaluations", False, detail, impossible=True)
+
+
 def _evaluation_sizes(
     name: str, side: SideData, seed: SeedData, sizes: Sizes, *, own: bool
 ) -> Check:
@@ -139,7 +158,7 @@ def _evaluation_faults(row: Evaluation) -> Iterator[str]:
         if not math.isclose(row.mean, math.fsum(returns) / len(returns), rel_tol=_FLOAT32):
             yield f"mean {row.mean:g} is not that of its returns"
     if not 1 <= row.mean <= MAX_EPISODE_STEPS:
-        yield f"mean {row.mean:g} outside {limits}"
+        yield f"mean {row.mean:.10g} outside {limits}"
     if row.len_mean is not None and not math.isclose(row.mean, row.len_mean, rel_tol=_FLOAT32):
         yield f"mean return {row.mean:g} is not the mean length {row.len_mean:g}"
 

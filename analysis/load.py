@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.data import Missing, SeedData, SideData
-from shared.errors import RecordError, UserError, shown
+from shared.errors import RecordError, UserError, printable, shown
 from shared.files import exists, find, read_json_object, require_inside
 from shared.launch_info import Launch, read_launches
 from shared.layout import (
@@ -101,7 +101,9 @@ def seeds_with_evaluations(root: Path, side: Side) -> tuple[int, ...]:
     return tuple(
         seed
         for seed in layout.seeds(side)
-        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS)) and path.stat().st_size
+        if (path := find(layout.seed_dir(side, seed) / EVALUATIONS))
+        # What is no file is not empty: it is refused when it is read.
+        and (not path.is_file() or path.stat().st_size)
     )
 
 
@@ -236,4 +238,7 @@ def _missing(layout: RunLayout, side: Side, seeds: Sequence[int]) -> tuple[Missi
     for seed in sorted(set(layout.seeds(side)) - set(seeds_with_evaluations(layout.root, side))):
         where = (layout.seed_dir(side, seed) / EVALUATIONS).relative_to(layout.root).as_posix()
         found.append(Missing(f"an evaluation in {where}", f"{SIDE_LABEL[side]} seed {seed}"))
+    for name in layout.strangers(side):
+        lost = f"what {printable(name)} holds"
+        found.append(Missing("a directory that bears a seed's number", lost))
     return tuple(found)

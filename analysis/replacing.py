@@ -92,10 +92,12 @@ def _titles_agree(old: str, new: str) -> bool:
 
 
 def _agree(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two sides have evaluations in common, and all of these are equal."""
+    """Whether ``new`` has every seed of ``old``, and the evaluations of both are equal."""
+    if set(old) - set(new):
+        return False
     pairs = [
         (before[rows], mean)
-        for seed in {*old} & {*new}
+        for seed in old
         for before in [dict(map(tuple, old[seed]))]
         for rows, mean in new[seed]
         if rows in before

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import Check, ExpectedAjax, Sizes, absent, identity, record_checks
+from analysis.checks import Check, ExpectedAjax, Sizes, absent, identity, record_checks, twin_checks
 from analysis.checks_ajax import S2Audit, ajax_checks, audit_check, identity_check, s2_audit
 from analysis.checks_reference import reference_checks
 from analysis.comparison import Comparison, compare_sides, withhold
@@ -150,6 +150,7 @@ def study(request: Request, *, recompute: bool = False) -> Study:
     checks: list[Check] = list(_size_checks(sizes, sides, chosen, request.smoke))
     checks += _arm_checks(request, sides, {side: _own(request, side) for side in SIDES})
     checks += _registration_checks(chosen, directories)
+    checks += twin_checks(sides.values())
     audits: dict[int, S2Audit] = {}
     for side, data in sides.items():
         found, side_audits = _side_checks(request, data, sizes[side])

@@ -185,9 +185,12 @@ def read_exit_code(path: Path) -> int | None:
 
 
 def find(path: Path) -> Path | None:
-    """``path`` if it exists, else its gzipped sibling if that does."""
+    """``path`` if it is there, else its gzipped sibling if that is.
+
+    A link that leads nowhere is there too: who reads it says what is wrong with it.
+    """
     packed = path.with_name(path.name + ".gz")
-    return path if path.exists() else packed if packed.exists() else None
+    return next((place for place in (path, packed) if os.path.lexists(place)), None)
 
 
 def exists(path: Path) -> bool:

@@ -118,6 +118,22 @@ class RunLayout:
         found = (pattern.fullmatch(path.name) for path in parent.iterdir() if path.is_dir())
         return tuple(sorted(int(match[1]) for match in found if match))
 
+    def strangers(self, side: Side) -> tuple[str, ...]:
+        """Names that begin as a seed's directory of ``side`` and are none, below the root."""
+        reference = side == "reference"
+        parent, start = (self.root, "ref_s") if reference else (self.ajax_dir, "s")
+        if not parent.is_dir():
+            return ()
+        seeds = {str(self.seed_dir(side, seed)) for seed in self.seeds(side)}
+        return tuple(
+            path.relative_to(self.root).as_posix()
+            for path in sorted(parent.iterdir())
+            if path.name.lower().startswith(start)
+            and str(path) not in seeds
+            # The files of a process are named after it.
+            and not path.is_file()
+        )
+
     def read_files(self) -> Iterator[Path]:
         """Every file that a comparison may read here, whether it is there or not."""
         yield self.launch_info

@@ -1,7 +1,8 @@
 """Evaluations from anywhere: any seeds, any checkpoints, nothing recorded beside them."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -225,6 +226,8 @@ def test_an_arm_that_is_not_recorded_is_said_to_be(tmp_path: Path, command: Comm
     root = tmp_path / "run"
     for side in SIDES:
         write_side(root, side, dict.fromkeys(range(3), GRID))
+    for path in root.glob("ref_s*/evals.jsonl"):  # one run on both sides would be a fault
+        path.write_text(path.read_text().replace("0.0", "0.5"))
     done = command(compare.main, "--round", 1, "--root", root)
     assert (done.status, done.failed_checks) == (0, [])
     whole = b"".join(tree(root).values()).decode()
@@ -421,3 +424,46 @@ def test_an_unfinished_run_may_be_compared_again(tmp_path: Path, command: Comman
     out = ("--round", 3, "--out", tmp_path / "out")
     for root in (half, whole):
         assert command(compare.main, "--root", root, *out).err == ""
+
+
+# --- what a tree holds besides --------------------------------------------------------------
+
+
+def test_one_run_under_two_names_gives_no_verdict(tmp_path: Path, command: Command) -> None:
+    root = write_side(tmp_path / "ajax", "ajax", dict.fromkeys((0, 1, 2), GRID))
+    text = (root / "ajax/s0/evals.jsonl").read_text()
+    (root / "ajax/s2/evals.jsonl").write_text(text.replace('"seed": 0', '"seed": 2'))
+    done, found = against_published(command, root)
+    assert (found["LEARNS"], done.status) == (None, 1)
+    assert done.failed_checks == ["ajax s2 evaluations"]
+
+
+def test_directories_that_bear_no_seeds_number_are_named(tmp_path: Path, command: Command) -> None:
+    root = write_side(tmp_path / "ajax", "ajax", dict.fromkeys((0, 1, 2), GRID))
+    for name in ("s03", "S4", "s-1"):
+        (root / "ajax" / name).mkdir()
+    os.mkfifo(root / "ajax/s5")
+    done, _ = against_published(command, root)
+    for name in ("s03", "S4", "s-1", "s5"):
+        assert f"what ajax/{name} holds" in done.out
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path)])
+def test_evaluations_that_are_no_file_are_refused(
+    make: Callable[[Path], None], tmp_path: Path, command: Command
+) -> None:
+    root = write_side(tmp_path / "ajax", "ajax", dict.fromkeys((0, 1, 2), GRID))
+    (root / "ajax/s1/evals.jsonl").unlink()
+    make(root / "ajax/s1/evals.jsonl")
+    sides = ("--ref-root", "published", "--ajax-root", root)
+    done = command(compare.main, "--round", 1, *sides)
+    assert done.status == 2
+    assert "ajax/s1/evals.jsonl" in done.err
+
+
+def test_tables_of_more_seeds_are_not_replaced(tmp_path: Path, command: Command) -> None:
+    out = tmp_path / "out"
+    for seeds, status in ((range(3), 0), (range(2), 2), (range(4), 1)):
+        root = write_side(tmp_path / str(len(seeds)), "ajax", dict.fromkeys(seeds, GRID))
+        sides = ("--ref-root", "published", "--ajax-root", root, "--out", out)
+        assert command(compare.main, "--round", 1, *sides).status == status
