@@ -227,7 +227,7 @@ def test_an_arm_that_is_not_recorded_is_said_to_be(tmp_path: Path, command: Comm
     for side in SIDES:
         write_side(root, side, dict.fromkeys(range(3), GRID))
     for path in root.glob("ref_s*/evals.jsonl"):  # one run on both sides would be a fault
-        path.write_text(path.read_text().replace("0.0", "0.5"))
+        path.write_text(path.read_text().replace(".0,", ".5,"))
     done = command(compare.main, "--round", 1, "--root", root)
     assert (done.status, done.failed_checks) == (0, [])
     whole = b"".join(tree(root).values()).decode()
