@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.statistics import Floats
+from shared.errors import printable
 from shared.protocol import Side
 from shared.records import Episode, Evaluation, Record
 
@@ -56,7 +57,7 @@ class SideData:
     @property
     def arm_label(self) -> str:
         """The arm in words: what ran is not guessed where nothing recorded it."""
-        return self.arm or "arm not recorded"
+        return printable(self.arm or "arm not recorded")
 
     @property
     def published(self) -> bool:

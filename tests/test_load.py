@@ -240,12 +240,12 @@ def test_rows_of_another_place_are_refused(
 
 
 def test_rows_that_say_where_they_belong_are_read(smoke: Path) -> None:
-    before = [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")]
+    before = [load_side(smoke, side, (0, 1)) for side in ("reference", "ajax")]
     for path in [*smoke.glob("ref_s*/*.jsonl"), *smoke.glob("ajax/s*/*.jsonl")]:
         side = "ref" if path.parent.name.startswith("ref_") else "ajax"
         says = {"side": side, "arm": "stock", "round": "1"}
         in_every_line(path.relative_to(smoke).as_posix(), **says)(smoke)
-    assert [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")] == before
+    assert [load_side(smoke, side, (0, 1)) for side in ("reference", "ajax")] == before
 
 
 def test_the_arm_and_round_of_the_last_start_count_where_a_process_recorded_none(
@@ -260,10 +260,10 @@ def test_the_arm_and_round_of_the_last_start_count_where_a_process_recorded_none
 
 
 def test_a_whole_last_line_without_its_newline_is_a_line(smoke: Path) -> None:
-    before = [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")]
+    before = [load_side(smoke, side, (0, 1)) for side in ("reference", "ajax")]
     for name in (EVALS, RECORDS, EPISODES, AJAX_EVALS, AJAX_RECORDS):
         relined(name, lambda lines: lines.append(lines.pop()[:-1]))(smoke)
-    assert [load_side(smoke, side, (0, 1), 400) for side in ("reference", "ajax")] == before
+    assert [load_side(smoke, side, (0, 1)) for side in ("reference", "ajax")] == before
 
 
 #: Files that an earlier, good comparison left in the run's directory.
