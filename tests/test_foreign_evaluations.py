@@ -243,7 +243,8 @@ def test_an_arm_that_is_not_recorded_is_said_to_be(tmp_path: Path, command: Comm
     # What cannot be checked is counted, and none of it has passed.
     unchecked = {line.split(":")[0] for line in found["checks"] if line.startswith("NOT CHECKED")}
     names = ["ajax files", "ajax exit code", "ajax configuration", "ajax arguments",
-             "ajax identity", "ajax final state", "ref sizes", "ajax sizes", "ref arm", "ajax arm"]  # fmt: skip
+             "ajax identity", "ajax final state", "ref sizes", "ajax sizes",
+             "ref arm", "ajax arm"]  # fmt: skip
     for seed in range(3):
         own = "files|exit code|configuration|arguments|identity|episodes|finished|evaluation sizes"
         names += [f"ref s{seed} {each}" for each in own.split("|")]
