@@ -15,7 +15,7 @@ from launch.places import Places
 from launch.plan import Plan, departures, plan_round
 from launch.programs import SideCache, mark_warm
 from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side, updates
-from shared.variables import child_environment
+from shared.variables import FIXED, child_environment
 
 PLACES = Places(
     repo=Path("/REPO"),
@@ -208,7 +208,7 @@ def test_the_users_shell_does_not_change_what_is_computed() -> None:
     }
     env = child_environment(job.env, inherited)
     kept = {"PATH": "/bin", "HOME": "/HOME"}
-    assert env == kept | dict(job.env)
+    assert env == kept | FIXED | dict(job.env)
     assert env["PYTHONPATH"] == "/REPO"
 
 
