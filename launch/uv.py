@@ -116,7 +116,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: is no TOML ({error}); mend it for uv") from None
     if path.name == "pyproject.toml":
         told = told.get("tool", {}).get("uv", {})
-    return dict(told)
+    return told if isinstance(told, dict) else {}
 
 
 def _absolute(key: str, value: Any, folder: Path) -> Any:
