@@ -24,7 +24,7 @@ from analysis.round5_rules import (
 )
 from shared.protocol import SIDES, Side
 
-ROUNDS, SEED = 4_000, 5
+SIMULATED, SEED = 4_000, 5
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def shares(
     }
 
 
-def tables(rounds: int = ROUNDS, seed: int = SEED) -> Iterator[list[list[str]]]:
+def tables(rounds: int = SIMULATED, seed: int = SEED) -> Iterator[list[list[str]]]:
     """The tables as rows of cells: the tests, the readings, and a round that is closed early."""
     full = len(PAIRED_SEEDS), len(EXACT_SEEDS)
     found = [(truth, shares(truth, rounds, seed, *full)) for truth in SCENARIOS]

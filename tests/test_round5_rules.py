@@ -386,7 +386,7 @@ def test_the_documents_power_is_that_of_the_simulation() -> None:
         [row[:3] for row in rows] for rows in made
     ]
     assert [rows[0] for rows in told] == [rows[0] for rows in made]
-    errors = standard_errors(numbers(told), simulation.ROUNDS)
+    errors = standard_errors(numbers(told), simulation.SIMULATED)
     assert (np.abs(numbers(told) - numbers(made)) <= 2 * errors).all()
     assert errors.max() <= 0.8
 
@@ -394,7 +394,7 @@ def test_the_documents_power_is_that_of_the_simulation() -> None:
 def test_other_draws_give_the_same_power() -> None:
     rounds, told = 2_000, numbers(documents_tables())
     other = numbers(list(simulation.tables(rounds, seed=77)))
-    errors = np.hypot(standard_errors(told, simulation.ROUNDS), standard_errors(told, rounds))
+    errors = np.hypot(standard_errors(told, simulation.SIMULATED), standard_errors(told, rounds))
     apart = np.abs(told - other) / errors
     assert (apart <= 2).mean() > 0.9
     assert apart.max() < 4
@@ -412,7 +412,7 @@ def test_no_claim_is_wrong_more_often_than_its_level_at_the_edges() -> None:
         return [row for row in rows[1:] if row[0].startswith(start)]
 
     unrelated = [row for row in tests[1:] if float(row[2]) == 0]
-    slack = 2 * float(standard_errors(np.array([5.0]), simulation.ROUNDS)[0])
+    slack = 2 * float(standard_errors(np.array([5.0]), simulation.SIMULATED)[0])
     assert names == tests[0][3:]
     assert worst(tests, "P1", at(tests, "edge of P1")) <= 2.5 + slack
     assert worst(tests, "refuted", at(tests, "edge of P1")) <= 5 + slack
@@ -429,4 +429,4 @@ def test_the_documents_spreads_are_the_simulated_ones() -> None:
         for values in (spread.exact, spread.effect):
             assert all(f"{value:.4f}" in text for value in values.values())
         assert all(f"{value:.2f}" in text for value in spread.correlation.values())
-    assert f"{simulation.ROUNDS:,} simulated rounds" in text
+    assert f"{simulation.SIMULATED:,} simulated rounds" in text
