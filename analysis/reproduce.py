@@ -26,14 +26,16 @@ RESULTS = REPO / "results"
 #: Directories with tables of their own in a tree of results.
 PUBLISHED_LAYOUT = (
     *(each.directory for each in PAIRINGS.values()),
-    *(ROUNDS[name].directory for parts in SERIES.values() for name in parts),
+    *(ROUNDS[name].directory for name in SERIES["4"]),
+    "round5",
 )
 
 DESCRIPTION = """\
 Recompute every statistic of the three published rounds from the recorded figures in results/, and
-of round 4 from its raw records there, draw the figures, and compare tables, and the numbers behind
-the figures, with the recorded ones. Prints what was published or recorded beside what was
-recomputed; a difference is printed as a unified diff.
+of rounds 4 and 5 from their raw records there, draw the figures, and compare tables, and the
+numbers behind the figures, with the recorded ones. Prints what was published or recorded beside
+what was recomputed; a difference is printed as a unified diff. Of a round that has not finished the
+checks alone are computed.
 
 With --results DIR the same for a tree of yours in the published layout (round1/, round2/pairE/,
 round2/pairR/, round3/, round4/literal/, round4/exact/, or any directory of a run): every number of
@@ -94,6 +96,9 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
     outcomes: list[Outcome] = []
     targets, lacking = find_targets(root, own=own)
     for target in targets:
+        if ROUNDS[target.request.round_name].whole:
+            studies[target.name] = study_target(target)
+            continue
         result, outcome = recompute(target, own=own)
         studies[target.name] = result
         outcomes.append(outcome)

@@ -17,7 +17,8 @@ from analysis.canvas import COLOUR, MARKER
 from analysis.comparison import Comparison
 from analysis.figures import DRAWINGS, SEED_STYLES, draw_all, figure_data
 from analysis.pairs import reading_documents, study_pairs
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
 from tests.synthetic import ROUND3, Plan, write_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
