@@ -13,6 +13,7 @@ from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
 from analysis.published_table import Row, published_rows
 from analysis.replication import PUBLISHED_AJAX, which_ajax
+from analysis.report import check_lines
 from analysis.round4 import PARTS
 from analysis.study import Study
 from analysis.together import READING_JSON, READINGS
@@ -165,6 +166,9 @@ def _own(options: argparse.Namespace) -> int:
         return 0
     _draw(outcomes, options.keep)
     rows = _print_tables(studies, outcomes)
+    for name, each in studies.items():
+        if each.checked.loaded.chosen.whole:  # its tables do not hold them
+            print(f"{name}: {'; '.join(check_lines(each.checks))}")
     for line in lacking:
         print(f"not recomputed: {line}")
     differences = [line for outcome in outcomes for line in outcome.differences]

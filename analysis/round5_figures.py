@@ -12,11 +12,11 @@ from shared.protocol import FORMS, SIDE_LABEL, SIDES
 
 #: Estimate -> what the figure calls it.
 _INTERVALS = {
-    "effect, reference": "effect of the form,\nreference",
-    "effect, ajax": "effect of the form,\nAjax",
-    "effects, reference minus ajax": "difference of the\neffects (90 %)",
-    "rest, reference minus ajax": "left between the\nsides (95 %)",
-    "rest for the margin": "left between the\nsides (90 %)",
+    "effect, reference": "effect of the form,\nreference (95 %)",
+    "effect, ajax": "effect of the form,\nAjax (95 %)",
+    "effects, reference minus ajax": "effects, reference\nminus Ajax (90 %)",
+    "rest, reference minus ajax": "left at the exact form,\nreference minus Ajax (95 %)",
+    "rest for the margin": "the same (90 %)",
 }
 
 
@@ -36,7 +36,7 @@ def figure_data(found: Round5) -> dict[str, Data]:
 
 
 def _pairs(data: Data) -> Figure:
-    figure, (*panels, right) = new_figure(11, 4.4, 3, sharey=False)
+    figure, (*panels, right) = new_figure(12, 4.4, 3, sharey=False)
     for side, axes in zip(SIDES, panels, strict=True):
         literal, exact = (data["values"][side][form] for form in FORMS)
         for seed, value in exact.items():
@@ -64,8 +64,8 @@ def _intervals(axes: Axes, data: Data) -> None:
         axes.plot([low, high], [-height, -height], color=colour, lw=1.8)
         axes.plot([mean], [-height], "o", color=colour, ms=5)
     axes.set_yticks([-height for height in range(len(_INTERVALS))], [*_INTERVALS.values()])
-    axes.set_title("means with intervals", loc="right")
-    axes.set_xlabel(f"difference of entropies (nats); grey: the margin of {data['margin']}")
+    axes.set_title("means with intervals")
+    axes.set_xlabel(f"difference of entropies (nats)\ngrey: within the margin of {data['margin']}")
 
 
 DRAWINGS: dict[str, Callable[[Data], Figure]] = {"pairs": _pairs}

@@ -125,6 +125,23 @@ def test_reproduce_waits_for_the_last_block(round5: Path, own: Path, command: Co
     }
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_reproduce_reads_the_whole_round(round5: Path, own: Path, command: Command) -> None:
+    shutil.copytree(round5, own / "round5")
+    for log in (own / "round5").rglob("*.log"):
+        log.unlink()
+    write_manifest(own)
+    assert command(reproduce.main, "--update").status == 0
+    done = command(reproduce.main)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.count("\nround5/") == len(BLOCKS)
+    change(own / "round5" / "1-exact", "launched: 2026-11-29", "launched: 2026-11-19")
+    done = command(reproduce.main)
+    assert done.status == 1
+    assert "FAIL registered before the start: it was started 2026-11-19" in done.out
+    assert "+Reading: undecided: failed check: 1-exact: FAIL registered" in done.out
+
+
 # --- checks across blocks -------------------------------------------------------------------
 
 
