@@ -135,7 +135,7 @@ def compare_together(
     parts = {name: of_study(studies[name]) for name in written}
     for name, place in written.items():
         require_replaceable(place, studies[name], parts[name].figures["curves"])
-    require_reading_replaceable(directory, written)
+    require_reading_replaceable(directory, written, studies.values())
     for name, place in written.items():
         print("\n".join(report(studies[name])))
         _write(parts[name], place)
@@ -167,9 +167,10 @@ def compare_series(options: argparse.Namespace) -> int:
         what = f"holds no part of round {options.round}" if there else "no such directory"
         raise UserError(f"{options.root}: {what}; name the directory that holds {named}")
     places = {each.name: found[part] for part, each in parts.items()}
-    present = {name: path for name, path in places.items() if path.is_dir()}
-    missing = awaited(present.values())
-    requests = part_requests(options, present if missing else places)
+    missing = awaited(path for path in places.values() if path.is_dir())
+    unfinished = {each.name for each in missing.values()}
+    finished = {name: path for name, path in places.items() if name not in unfinished}
+    requests = part_requests(options, finished)
     checked = {ROUNDS[name].part: check(request) for name, request in requests.items()}
     failed = any(each.failed for each in checked.values())
     if missing:

@@ -53,6 +53,9 @@ def test_all_blocks_and_their_reading(round5: Path, command: Command) -> None:
     assert all(each["holds"] for each in found["controls"].values())
     text = (round5 / "reading.md").read_text()
     assert text.index("## Each seed against itself") < text.index("\nReading: ")
+    shutil.copytree(round5, round5.parent / "copy")
+    done = command(compare.main, "--round", 5, "--root", round5.parent / "copy", "--out", round5)
+    assert (done.status, done.err.count("\n")) == (2, 1), "the reading of other records"
     # A block alone has no tables, before or after.
     done = command(compare.main, "--root", round5 / "8-exact")
     assert (done.status, set(tree(round5)) - set(before)) == (0, new)
@@ -87,6 +90,8 @@ def test_nothing_but_checks_before_the_last_block(
         shutil.rmtree(round5 / left)
     else:
         lose(round5 / left)
+        shutil.rmtree(round5 / "7-literal")
+        (round5 / "7-literal").mkdir()
     before = tree(round5)
     for options in (
         ("--round", 5, "--root", round5),
