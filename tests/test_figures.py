@@ -227,5 +227,5 @@ def test_colours_can_be_told_apart(sight: str) -> None:
 def test_every_figure_has_its_drawing(round3: Comparison) -> None:
     drawings: dict[str, Callable[..., Any]] = dict(DRAWINGS)
     made = {*figure_data(round3), *figure_data(published(1).comparison)}
-    # Those of rounds 2 and 4 belong to a reading of several comparisons.
-    assert {*made, "entropy_windows", "statistics", "arms"} == set(drawings)
+    # Those of rounds 2, 4 and 5 belong to a reading of several comparisons.
+    assert {*made, "entropy_windows", "statistics", "arms", "pairs"} == set(drawings)
