@@ -125,6 +125,12 @@ def round_4(session: nox.Session) -> None:
     run_round(session, "--round", "4")
 
 
+@nox.session(name="round-5", tags=["rounds"])
+def round_5(session: nox.Session) -> None:
+    """Run what is left of round 5's eight blocks (2 hours each): -- --root DIR --parts 1."""
+    run_round(session, "--round", "5")
+
+
 @nox.session(tags=["rounds"])
 def status(session: nox.Session) -> None:
     """Show how a round stands, from its files alone: -- --root DIR, --watch to follow it."""

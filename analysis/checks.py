@@ -41,6 +41,13 @@ class Check:
         return printable(f"{word} {self.name}: {self.detail}")
 
 
+def failed_checks(checks: Sequence[Check]) -> list[Check]:
+    """Those that failed, first the ones that say that the data cannot be right."""
+    return sorted(
+        (each for each in checks if each.ok is False), key=lambda each: not each.impossible
+    )
+
+
 @dataclass(frozen=True)
 class Sizes:
     """What the runs of one comparison must have: the protocol's values, or a smoke run's own."""

@@ -5,13 +5,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from analysis.checked import check
 from analysis.documents import Documents, of_study
 from analysis.pairs import PAIRS, study_pairs
 from analysis.replacing import require_reading_replaceable, require_replaceable
 from analysis.report import check_lines, report
 from analysis.requests import pairs_request, part_requests, request_of, require_own_tables
-from analysis.series import awaited, series_of, waiting_line
-from analysis.study import Source, Study, study
+from analysis.series import awaited, has_own_tables, series_of, waiting_line
+from analysis.sources import Source
+from analysis.study import Study, compared, title_of
 from analysis.together import READINGS, Reading, line_of
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.protocol import AJAX_RELEASE, ROUNDS, SERIES
@@ -27,6 +29,8 @@ examples (after 'nox -s compare --'):
   --round 2 --root .work/round2 --against .work/round1
                                                     round 2's cross pairs E and R, and their reading
   --round 4 --root .work/round4                     both parts of round 4, and their reading
+  --round 5 --root .work/round5                     all blocks of round 5; checks alone until
+                                                    the last has finished
   --ref-root DIR1 --ajax-root DIR2 --out DIR3       any other cross pair
   --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
   --round 1 --root .work/smoke-round1 --smoke       a smoke run
@@ -131,7 +135,7 @@ def compare_together(
     parts = {name: of_study(studies[name]) for name in written}
     for name, place in written.items():
         require_replaceable(place, studies[name], parts[name].figures["curves"])
-    require_reading_replaceable(directory, written)
+    require_reading_replaceable(directory, written, studies.values())
     for name, place in written.items():
         print("\n".join(report(studies[name])))
         _write(parts[name], place)
@@ -162,14 +166,27 @@ def compare_series(options: argparse.Namespace) -> int:
         there = Path(options.root).is_dir()
         what = f"holds no part of round {options.round}" if there else "no such directory"
         raise UserError(f"{options.root}: {what}; name the directory that holds {named}")
-    if missing := awaited(path for path in found.values() if path.is_dir()):
-        raise UserError(waiting_line(missing))
-    requests = part_requests(options, {each.name: found[part] for part, each in parts.items()})
-    studies = {ROUNDS[name].part: study(request) for name, request in requests.items()}
+    places = {each.name: found[part] for part, each in parts.items()}
+    missing = awaited(path for path in places.values() if path.is_dir())
+    unfinished = {each.name for each in missing.values()}
+    finished = {name: path for name, path in places.items() if name not in unfinished}
+    requests = part_requests(options, finished)
+    checked = {ROUNDS[name].part: check(request) for name, request in requests.items()}
+    failed = any(each.failed for each in checked.values())
+    if missing:
+        for each in checked.values():
+            print("\n".join([title_of(each.loaded), *check_lines(each.checks)]))
+        print(waiting_line(missing))
+        return EXIT_NO if failed else 0
+    studies = {part: compared(each) for part, each in checked.items()}
     directory = output_directory(options)
-    written = {part: directory / part for part in parts}
+    written = {
+        part: directory / part
+        for part, each in checked.items()
+        if has_own_tables(each.loaded.chosen)
+    }
     compare_together(READINGS[options.round], studies, written, directory)
-    return EXIT_NO if any(each.failed for each in studies.values()) else 0
+    return EXIT_NO if failed else 0
 
 
 def _refuse_rule(options: argparse.Namespace, name: str) -> None:
@@ -187,11 +204,14 @@ def compare_sources(options: argparse.Namespace) -> int:
     directory = output_directory(options)
     if not options.out:
         require_own_tables(directory, request.round_name)
-    result = study(request)
+    checked = check(request)
     missing = awaited(each.directory for each in request.sources.values() if each.directory)
-    if missing:
-        print("\n".join([result.comparison.title, *check_lines(result), waiting_line(missing)]))
-        return EXIT_NO if result.failed else 0
+    if missing or not has_own_tables(checked.loaded.chosen):
+        print("\n".join([title_of(checked.loaded), *check_lines(checked.checks)]))
+        number = checked.loaded.chosen.number
+        print(waiting_line(missing) if missing else f"all blocks: compare --round {number}")
+        return EXIT_NO if checked.failed else 0
+    result = compared(checked)
     made = of_study(result)
     require_replaceable(directory, result, made.figures["curves"])
     print("\n".join(report(result)))

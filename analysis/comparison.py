@@ -39,7 +39,7 @@ ENTROPY = "ent/action/mean"
 NO_VERDICT = "No verdict, the data cannot be right"
 
 #: Round -> its statistics with a rule, the one that gives the verdict last; any other has S1.
-RULED: dict[int | None, tuple[str, ...]] = {3: ("S1", "LATE"), 4: ()}
+RULED: dict[int | None, tuple[str, ...]] = {3: ("S1", "LATE"), 4: (), 5: ()}
 
 Curve = tuple[float | None, ...]
 

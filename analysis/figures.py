@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis import round4_figures
+from analysis import round4_figures, round5_figures
 from analysis.canvas import COLOUR, MARKER, Data, bars, new_figure, save, thousands
 from analysis.companions import CONFIDENCE, block_bootstrap_interval
 from analysis.comparison import Comparison
@@ -260,4 +260,5 @@ DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "entropy_windows": _entropy,
     "late": _late,
     **round4_figures.DRAWINGS,
+    **round5_figures.DRAWINGS,
 }

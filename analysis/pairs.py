@@ -8,7 +8,8 @@ from analysis.comparison import Comparison
 from analysis.figures import entropy_data
 from analysis.formats import markdown_table, number, yes
 from analysis.readings import Round2Reading, read_round2
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
 from shared.files import dump_json
 from shared.protocol import CAP_RETURN, PAIRINGS, READING2, SIDE_LABEL, Side
 

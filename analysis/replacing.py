@@ -1,6 +1,6 @@
 """Which tables a comparison may replace: its own of before, and no other's."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +45,17 @@ def require_replaceable(directory: Path, result: Study, curves: Data) -> None:
         )
 
 
-def require_reading_replaceable(directory: Path, parts: Mapping[str, Path]) -> None:
-    """The same of a reading, whose parts have been looked at: it is theirs, or there is none."""
+def require_reading_replaceable(
+    directory: Path, parts: Mapping[str, Path], studies: Iterable[Study]
+) -> None:
+    """The same of a reading, whose parts have been looked at: it is theirs, or there is none.
+
+    Where the parts have no tables, it is theirs if they lie in ``directory``.
+    """
+    read = {path for each in studies for path in each.directories if path}
     lacking = [path for path in parts.values() if not (path / FIGURE_NUMBERS).exists()]
+    if not parts:
+        lacking = [path for path in read if path.resolve().parent != directory.resolve()]
     if (directory / READING_JSON).exists() and lacking:
         raise UserError(
             f"{directory}: holds the reading of other comparisons ({READING_JSON}); {_ELSEWHERE}, "

@@ -1,5 +1,8 @@
 """What ``nox -s compare`` prints of a comparison."""
 
+from collections.abc import Sequence
+
+from analysis.checks import Check, failed_checks
 from analysis.comparison import Comparison, Statistic
 from analysis.formats import integers, interval, number, p_value
 from analysis.readings import read_round3, round3_notes
@@ -27,15 +30,16 @@ def report(result: Study) -> list[str]:
     for statistic in comparison.common[-1:]:
         lines += _statistic_lines(statistic)
     lines += [f"  out of reach: {missing}" for missing in comparison.out_of_reach]
-    return lines + check_lines(result)
+    return lines + check_lines(result.checks)
 
 
-def check_lines(result: Study) -> list[str]:
+def check_lines(checks: Sequence[Check]) -> list[str]:
     """The failed checks, and how many there are of each kind."""
-    passed = sum(check.ok is True for check in result.checks)
-    skipped = sum(check.ok is None for check in result.checks)
-    counts = f"{passed} passed, {len(result.failed)} failed, {skipped} not possible"
-    return [*map(str, result.failed), f"checks: {counts}"]
+    failed = failed_checks(checks)
+    passed = sum(check.ok is True for check in checks)
+    skipped = sum(check.ok is None for check in checks)
+    counts = f"{passed} passed, {len(failed)} failed, {skipped} not possible"
+    return [*map(str, failed), f"checks: {counts}"]
 
 
 def _statistic_lines(statistic: Statistic) -> list[str]:

@@ -13,6 +13,7 @@ from analysis.formats import text_table, yes
 from analysis.manifest import manifest_faults, write_manifest
 from analysis.published_table import Row, published_rows
 from analysis.replication import PUBLISHED_AJAX, which_ajax
+from analysis.report import check_lines
 from analysis.round4 import PARTS
 from analysis.study import Study
 from analysis.together import READING_JSON, READINGS
@@ -26,14 +27,16 @@ RESULTS = REPO / "results"
 #: Directories with tables of their own in a tree of results.
 PUBLISHED_LAYOUT = (
     *(each.directory for each in PAIRINGS.values()),
-    *(ROUNDS[name].directory for parts in SERIES.values() for name in parts),
+    *(ROUNDS[name].directory for name in SERIES["4"]),
+    "round5",
 )
 
 DESCRIPTION = """\
 Recompute every statistic of the three published rounds from the recorded figures in results/, and
-of round 4 from its raw records there, draw the figures, and compare tables, and the numbers behind
-the figures, with the recorded ones. Prints what was published or recorded beside what was
-recomputed; a difference is printed as a unified diff.
+of rounds 4 and 5 from their raw records there, draw the figures, and compare tables, and the
+numbers behind the figures, with the recorded ones. Prints what was published or recorded beside
+what was recomputed; a difference is printed as a unified diff. Of a round that has not finished the
+checks alone are computed.
 
 With --results DIR the same for a tree of yours in the published layout (round1/, round2/pairE/,
 round2/pairR/, round3/, round4/literal/, round4/exact/, or any directory of a run): every number of
@@ -94,6 +97,9 @@ def recompute_tree(root: Path, *, own: bool) -> tuple[dict[str, Study], list[Out
     outcomes: list[Outcome] = []
     targets, lacking = find_targets(root, own=own)
     for target in targets:
+        if ROUNDS[target.request.round_name].whole:
+            studies[target.name] = study_target(target)
+            continue
         result, outcome = recompute(target, own=own)
         studies[target.name] = result
         outcomes.append(outcome)
@@ -160,6 +166,9 @@ def _own(options: argparse.Namespace) -> int:
         return 0
     _draw(outcomes, options.keep)
     rows = _print_tables(studies, outcomes)
+    for name, each in studies.items():
+        if each.checked.loaded.chosen.whole:  # its tables do not hold them
+            print(f"{name}: {'; '.join(check_lines(each.checks))}")
     for line in lacking:
         print(f"not recomputed: {line}")
     differences = [line for outcome in outcomes for line in outcome.differences]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.checks import ExpectedAjax
 from analysis.load import round_launch
-from analysis.study import PINNED_AJAX, Request, Source
+from analysis.sources import PINNED_AJAX, Request, Source
 from shared.errors import UserError
 from shared.launch_info import Launch
 from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side

@@ -1,10 +1,19 @@
-"""Readings of several comparisons together, as a table: round 2's pairs, round 4's parts."""
+"""Readings of several comparisons together, as a table: rounds 2, 4 and 5."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis import pairs, round4, round4_figures, round4_rows, round4_tables
+from analysis import (
+    pairs,
+    round4,
+    round4_figures,
+    round4_rows,
+    round4_tables,
+    round5,
+    round5_figures,
+    round5_tables,
+)
 from analysis.canvas import Data
 from analysis.documents import Documents, documents
 from analysis.published_table import Row
@@ -54,6 +63,15 @@ def _of_round4(studies: Mapping[str, Study]) -> Made:
     return texts, round4_figures.figure_data(found)
 
 
+def _of_round5(studies: Mapping[str, Study]) -> Made:
+    if lacking := round4.smokes(studies):
+        nothing = dump_json({"format": round5.FORMAT, "reading": None, "reasons": lacking})
+        return {READING: round5_tables.unread(lacking), READING_JSON: nothing}, {}
+    found = round5.read_round5({part: each.checked for part, each in studies.items()})
+    texts = {READING: round5_tables.render(found), READING_JSON: dump_json(round5.as_json(found))}
+    return texts, round5_figures.figure_data(found)
+
+
 #: By the round that is read.
 READINGS: dict[str, Reading] = {
     "2": Reading("round2", {name: PAIRINGS[name].directory for name in READING2}, _of_pairs),
@@ -62,5 +80,10 @@ READINGS: dict[str, Reading] = {
         {each.part: each.directory for each in round4.PARTS.values()},
         _of_round4,
         round4_rows.rows,
+    ),
+    "5": Reading(
+        "round5",
+        {part: each.directory for part, each in round5.BLOCKS.items()},
+        _of_round5,
     ),
 }

@@ -1,18 +1,23 @@
 """Which directories of a results tree can be recomputed, and from what."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis.checked import check
 from analysis.checks import ExpectedAjax
 from analysis.load import round_launch
 from analysis.outputs import file_names
+from analysis.report import check_lines
 from analysis.requests import PART_PLACE, require_round
 from analysis.series import awaited, waiting_line
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
+from analysis.together import READING_JSON
 from shared.errors import printable
 from shared.files import read_json_object, require_inside
 from shared.layout import RunLayout
-from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SERIES, SIDES, Side
+from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SERIES, SIDES, Round, Side
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,11 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
         if not _holds_run(directory):
             continue
         require_round(round_launch(directory), str(directory), chosen.name, PART_PLACE)
+        if chosen.whole:  # read together with its siblings
+            summary = directory.parent / READING_JSON
         # What has tables has been computed before; what has none waits for its series.
-        missing = [] if summary.exists() else awaited([directory])
-        if missing:
-            waiting[directory] = f"{directory}: {waiting_line(missing)}"
-            continue
-        if not own and not summary.exists():
+        missing = {} if summary.exists() and not chosen.whole else awaited([directory])
+        if not missing and not own and not summary.exists():
             waiting[directory] = _without(summary)
             continue
         smoke = summary.exists() and bool(read_json_object(summary).get("smoke"))
@@ -82,8 +86,22 @@ def _part_targets(root: Path, own: bool) -> tuple[list[Target], dict[Path, str]]
         sources: dict[Side, Source] = dict.fromkeys(SIDES, Source(directory, name=name))
         rounds = dict.fromkeys(SIDES, chosen.name)
         request = Request(chosen.name, sources, smoke=smoke, rounds=rounds)
-        targets.append(Target(chosen.directory, directory, request))
+        if missing:
+            waiting[directory] = _checks_alone(directory, request, missing)
+        else:
+            targets.append(Target(chosen.directory, directory, request))
     return targets, waiting
+
+
+def _checks_alone(directory: Path, request: Request, missing: Mapping[Path, Round]) -> str:
+    """Of a part whose series waits: the checks, if it has finished itself, and for what it waits.
+
+    Nothing else of it is computed.
+    """
+    if ROUNDS[request.round_name] in missing.values():
+        return f"{directory}: {waiting_line(missing)}"
+    found = "; ".join(check_lines(check(request).checks))
+    return f"{directory}: {found}; {waiting_line(missing)}"
 
 
 def _without(table: Path) -> str:

@@ -24,7 +24,7 @@ from launch.settings import SETTINGS, compare_settings
 from launch.tell import say
 from shared.errors import UserError, end_at_sigterm, run_command
 from shared.obtain import obtain_checkout
-from shared.protocol import ROUNDS, SIDES
+from shared.protocol import ROUNDS, SERIES, SIDES
 from shared.provenance import REPO
 from shared.variables import xla_flags
 
@@ -82,7 +82,10 @@ def most_processes(cores: int) -> int:
 
 def describe_rounds(found: Places, bench: Bench) -> str:
     """The expected wall time of every round, or of every smoke by a bench at tiny widths."""
-    rounds = [each.smoke() if bench.tiny else each for each in ROUNDS.values()]
+    # Blocks of the same size take the same time: the first stands for all.
+    blocks = {name for parts in SERIES.values() for name in parts[1:] if ROUNDS[name].whole}
+    kept = [each for name, each in ROUNDS.items() if name not in blocks]
+    rounds = [each.smoke() if bench.tiny else each for each in kept]
     caches = {side: SideCache(REPO, "expected to be warm") for side in SIDES}
     plans: list[Plan] = [
         plan_round(each, found, xla_flags=xla_flags(), caches=caches) for each in rounds

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from launch import options as asked
-from launch.describe import describe_plan
+from launch.describe import describe_plan, processes
 from launch.environments import is_built
 from launch.estimate import describe_estimate, expected_s, find_bench
+from launch.measured import Bench
 from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan
@@ -24,39 +25,54 @@ from shared.protocol import REFERENCE_COMMIT
 def dry_run(asked_for: Sequence[Options]) -> int:
     """Tell of each of the rounds what a start would do, and of several how long all take.
 
-    The exit status is that of a start which something stands in the way of, else 0.
+    A part that has finished, and a block like one that is told already, are a line each. The exit
+    status is that of a start which something stands in the way of, else 0.
     """
-    status, seconds = 0, 0.0
-    for number, options in enumerate(asked_for):
-        if number:
-            print()
+    status, seconds, parts = 0, 0.0, list[str]()
+    for options in asked_for:
         found = find_places(options)
         draft = make_plan(options, found)
         limit = options.jobs or asked.usable_cores()
-        left = remaining(draft)
-        print(describe_plan(draft, limit), end="")
-        if left.jobs:
-            bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
-            part = [f"left to run: {' '.join(job.name for job in left.jobs)}"]
-            lines = describe_estimate(left, limit, bench)
-            print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
-            seconds += expected_s(left, limit, bench)
-        try:
-            unbuilt = [name for name in environments(options, left) if not is_built(name)]
-            check(options, draft, left, found, limit, unbuilt)
-        except UserError as error:
-            print(f"\nnot possible as things are: {error}")
-            status = EXIT_BAD_INPUT
+        left, name = remaining(draft), f"round {draft.round.name}"
+        if len(asked_for) > 1 and not left.jobs:
+            print(f"{name}: has finished")
+            continue
+        bench = find_bench(found, asked.usable_cores(), tiny=draft.round.tiny)
+        if parts and draft.round.whole:
+            print(f"{name}: {processes(left)} left to run")
         else:
-            made = [f"environment {name}" for name in unbuilt]
-            if "reference" in left.sides and not found.checkout.exists():
-                made.append("a clone of the reference")
-            first = [f"made first, once: {', '.join(made)}"] if made else []
-            for line in (*first, *foreseen(draft, left)):
-                print(f"as things are, {line}")
-    if len(asked_for) > 1 and seconds:
-        print(f"\nestimate of all {len(asked_for)} parts: {duration(seconds)}")
+            print("\n" if parts else "", end="")
+            status = max(status, _tell(options, draft, left, found, bench))
+        seconds += expected_s(left, limit, bench) if left.jobs else 0
+        parts.append(draft.round.name)
+    if len(asked_for) > 1:
+        print(f"\nleft of {len(asked_for)} parts: {' '.join(parts) or 'none'}")
+    if len(parts) > 1:
+        print(f"estimate of all {len(parts)} parts: {duration(seconds)}")
     return status
+
+
+def _tell(options: Options, draft: Plan, left: Plan, found: Places, bench: Bench | None) -> int:
+    """Print one plan, what it takes and what stands in its way; the exit status of a start."""
+    limit = options.jobs or asked.usable_cores()
+    print(describe_plan(draft, limit), end="")
+    if left.jobs:
+        part = [f"left to run: {' '.join(job.name for job in left.jobs)}"]
+        lines = describe_estimate(left, limit, bench)
+        print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
+    try:
+        unbuilt = [name for name in environments(options, left) if not is_built(name)]
+        check(options, draft, left, found, limit, unbuilt)
+    except UserError as error:
+        print(f"\nnot possible as things are: {error}")
+        return EXIT_BAD_INPUT
+    made = [f"environment {name}" for name in unbuilt]
+    if "reference" in left.sides and not found.checkout.exists():
+        made.append("a clone of the reference")
+    first = [f"made first, once: {', '.join(made)}"] if made else []
+    for line in (*first, *foreseen(draft, left)):
+        print(f"as things are, {line}")
+    return 0
 
 
 def check(

@@ -41,6 +41,7 @@ class Options:
     every: int | None = None
     episodes: int | None = None
     jobs: int | None = None
+    parts: int | None = None
     out: Path | None = None
     against: Path | None = None
     reference_checkout: Path | None = None
@@ -96,6 +97,8 @@ def chosen_round(options: Options) -> Round:
     _check_sizes(chosen)
     if options.jobs is not None and options.jobs < 1:
         raise UserError(f"--jobs {options.jobs}: give a positive number")
+    if options.parts is not None and options.parts < 1:
+        raise UserError(f"--parts {options.parts}: give a positive number")
     if not options.lines_every > 0:  # nor is nan
         raise UserError(f"--lines-every {options.lines_every:g}: give a positive number of seconds")
     return chosen
@@ -175,8 +178,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
-    questions = "; ".join(f"{each.name}: {each.question}" for each in ROUNDS.values())
-    several = "".join(f"; {name}: {' and '.join(parts)}" for name, parts in SERIES.items())
+    asked = {name: each.question for name, each in ROUNDS.items() if not each.whole}
+    questions = "; ".join(f"{name}: {question}" for name, question in asked.items())
+    several = "".join(f"; {name}: {_in_words(parts)}" for name, parts in SERIES.items())
     default = "default 1; " if session == "smoke" else ""
     texts = {
         "--round": f"{default}{questions}{several}",
@@ -213,12 +217,18 @@ def _add_what(group: "argparse._ArgumentGroup", session: str | None) -> None:
     )
 
 
-def _add_where(group: "argparse._ArgumentGroup") -> None:
-    def add(name: str, metavar: str, text: str) -> None:
-        kind = str if metavar == "URL" else _absolute
-        group.add_argument(name, type=kind, metavar=metavar, help=text)
+def _in_words(parts: Sequence[str]) -> str:
+    first = ROUNDS[parts[0]]
+    return f"{first.question} ({parts[0]} to {parts[-1]})" if first.whole else " and ".join(parts)
 
-    add("--out", "DIR", "output (default: .work/round<N>, of a smoke .work/smoke-round<N>)")
+
+def _add_where(group: "argparse._ArgumentGroup") -> None:
+    def add(name: str, metavar: str, text: str, *more: str) -> None:
+        kind = str if metavar == "URL" else _absolute
+        group.add_argument(name, *more, type=kind, metavar=metavar, help=text)
+
+    default = ".work/round<N>, of a smoke .work/smoke-round<N>"
+    add("--out", "DIR", f"output (default: {default})", "--root")
     add("--against", "DIR", "round 1's directory, for round 2's pairs (default: .work/round1)")
     checkout = DEFAULT_CHECKOUT.relative_to(REPO)
     add("--reference-checkout", "DIR", f"the reference (default: {checkout}, cloned once)")
@@ -238,6 +248,9 @@ def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
         type=int,
         metavar="N",
         help=f"processes at a time (default: the usable cores, {usable_cores()} here)",
+    )
+    group.add_argument(
+        "--parts", type=int, metavar="N", help="of several parts run at most N, then stop"
     )
     group.add_argument(
         "--lines-every",

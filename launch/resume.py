@@ -29,9 +29,13 @@ ANEW = "start anew with --out DIR"
 
 
 def remaining(plan: Plan) -> Plan:
-    """``plan`` without the processes that have finished, and without sides that have none left."""
+    """``plan`` without the processes that have finished, and without sides that have none left.
+
+    Of a round that runs whole or not at all, with all of them unless all have finished.
+    """
     run = RunLayout(plan.out)
     jobs = tuple(job for job in plan.jobs if not has_finished(job.name, job.expected_files, run))
+    jobs = plan.jobs if jobs and plan.round.whole else jobs
     sides = tuple(side for side in SIDES if any(job.side == side for job in jobs))
     return replace(plan, jobs=jobs, sides=sides)
 
@@ -143,7 +147,7 @@ def leftovers(job: Job, run: RunLayout) -> list[Path]:
 
 
 def set_aside(left: Plan, say: Callable[[str], None]) -> None:
-    """Move what unfinished processes left to ``aside/<name>.<n>``, under the names it has."""
+    """Move what processes that run again left to ``aside/<name>.<n>``, under the names it has."""
     run = RunLayout(left.out)
     for job in left.jobs:
         paths = leftovers(job, run)
@@ -159,7 +163,7 @@ def set_aside(left: Plan, say: Callable[[str], None]) -> None:
                 f"{job.name}: cannot be moved to {place} ({error.strerror}); make it writable, or "
                 f"{ANEW}"
             ) from None
-        say(f"{job.name}: did not finish; what it left is in {shown(place)}")
+        say(f"{job.name}: runs again; what it left is in {shown(place)}")
 
 
 def _next_place(aside: Path, name: str) -> Path:

@@ -23,6 +23,7 @@ from shared.command_start import SESSION_VARIABLE
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, end_at_sigterm, run_command
 from shared.launch_info import append_launch
 from shared.layout import RunLayout
+from shared.protocol import ROUNDS
 
 
 def main() -> int:
@@ -34,16 +35,25 @@ def main() -> int:
         return dry_run(asked_for)
     if len(asked_for) > 1:
         for options in asked_for:  # what cannot be started at all is said before hours are spent
-            check_start(options, make_plan(options, find_places(options)))
+            check_start(options, planned(options))
+        unfinished = [each for each in asked_for if remaining(planned(each)).jobs]
+        # With all finished, the last one compares what they left.
+        asked_for = unfinished[: asked_for[0].parts] or asked_for[-1:]
     for number, options in enumerate(asked_for):
         part = None if len(asked_for) == 1 else number
         began = start(options, part)
         if began is None:
             break
         status = max(status, began)
-        if status not in (0, EXIT_NO):
-            break  # stopped by its user, or bad input
+        # Stopped by its user, or bad input; and nothing overtakes a block that is to run again.
+        if status not in (0, EXIT_NO) or (status and ROUNDS[options.round].whole):
+            break
     return status
+
+
+def planned(options: Options) -> Plan:
+    """The plan that the options ask for, with its parts where they are or will be."""
+    return make_plan(options, find_places(options))
 
 
 def start(options: Options, part: int | None) -> int | None:
@@ -51,7 +61,7 @@ def start(options: Options, part: int | None) -> int | None:
 
     ``part`` numbers the parts of a series from 0: to detach is for the first of them.
     """
-    draft = make_plan(options, find_places(options))
+    draft = planned(options)
     check_start(options, draft)
     prepared = prepare(options, draft, options.jobs or asked.usable_cores())
     check_same_sides(prepared.left, prepared.fields)

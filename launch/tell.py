@@ -57,4 +57,4 @@ def foreseen(plan: Plan, left: Plan) -> Iterator[str]:
         if job not in left.jobs:
             yield f"{job.name}: has finished, is not run again"
         elif leftovers(job, run):
-            yield f"{job.name}: did not finish, is moved to {shown(run.aside)} and run again"
+            yield f"{job.name}: what it left is moved to {shown(run.aside)}, and it runs again"

@@ -18,7 +18,12 @@ AMENDMENTS = "\n## Amendments\n"
 
 def registered_digest(path: Path) -> str:
     """sha256 of the document, amendments left out. Raises ``UserError`` where it is missing."""
-    return hashlib.sha256(read_text(path).partition(AMENDMENTS)[0].encode()).hexdigest()
+    return text_digest(read_text(path))
+
+
+def text_digest(text: str) -> str:
+    """The same of the document's text."""
+    return hashlib.sha256(text.partition(AMENDMENTS)[0].encode()).hexdigest()
 
 
 def registration_line(name: str, directory: Path = DIRECTORY) -> str:

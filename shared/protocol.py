@@ -117,6 +117,8 @@ class Round:
     part: str = ""
     episodes: int = 10
     tiny: bool = False
+    #: Its processes share the load of one machine: if one is lost, all of them run again.
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -145,6 +147,21 @@ class Round:
 _QUESTION4 = (
     "Is the two-hot expectation the cause of the early differences, on x86-64 Linux and with "
     "this release of Ajax?"
+)
+
+_QUESTION5 = "Is the two-hot expectation the cause of the early entropy, and is anything else?"
+#: Form of both sides -> the reference's arm and Ajax's.
+_BOTH: dict[Form, tuple[str, str]] = {"literal": ("stock", "literal"), "exact": ("exact", "stock")}
+#: prereg/ROUND5.md: blocks in the order in which they run.
+_BLOCKS5: tuple[tuple[str, Form, tuple[int, int, int]], ...] = (
+    ("1-exact", "exact", (20, 21, 22)),
+    ("2-literal", "literal", (20, 21, 22)),
+    ("3-literal", "literal", (23, 24, 25)),
+    ("4-exact", "exact", (23, 24, 25)),
+    ("5-placebo", "exact", (20, 21, 22)),
+    ("6-exact", "exact", (26, 27, 28)),
+    ("7-literal", "literal", (26, 27, 28)),
+    ("8-exact", "exact", (29, 30, 31)),
 )
 
 #: By name.
@@ -204,10 +221,27 @@ ROUNDS: dict[str, Round] = {
             question=f"{_QUESTION4} (the exact form on both sides)",
             preregistration="ROUND4.md",
         ),
+        *(
+            Round(
+                5,
+                *_BOTH[form],
+                part=block,
+                seeds=seeds,
+                rows=4_000,
+                every=400,
+                question=_QUESTION5,
+                preregistration="ROUND5.md",
+                whole=True,
+            )
+            for block, form, seeds in _BLOCKS5
+        ),
     )
 }
 #: What one command runs one after the other, by what ``--round`` takes for it.
-SERIES: dict[str, tuple[str, ...]] = {"4": ("4-literal", "4-exact")}
+SERIES: dict[str, tuple[str, ...]] = {
+    "4": ("4-literal", "4-exact"),
+    "5": tuple(f"5-{block}" for block, *_ in _BLOCKS5),
+}
 
 
 @dataclass(frozen=True)

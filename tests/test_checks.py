@@ -15,7 +15,7 @@ from analysis.checks_ajax import ajax_checks
 from analysis.checks_reference import reference_checks
 from analysis.evidence import gather
 from analysis.load import load_side
-from analysis.study import PINNED_AJAX
+from analysis.sources import PINNED_AJAX
 from shared.configuration import flatten
 from tests.conftest import Command
 from tests.planted import (

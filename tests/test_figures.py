@@ -17,7 +17,8 @@ from analysis.canvas import COLOUR, MARKER
 from analysis.comparison import Comparison
 from analysis.figures import DRAWINGS, SEED_STYLES, draw_all, figure_data
 from analysis.pairs import reading_documents, study_pairs
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
 from tests.synthetic import ROUND3, Plan, write_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -226,5 +227,5 @@ def test_colours_can_be_told_apart(sight: str) -> None:
 def test_every_figure_has_its_drawing(round3: Comparison) -> None:
     drawings: dict[str, Callable[..., Any]] = dict(DRAWINGS)
     made = {*figure_data(round3), *figure_data(published(1).comparison)}
-    # Those of rounds 2 and 4 belong to a reading of several comparisons.
-    assert {*made, "entropy_windows", "statistics", "arms"} == set(drawings)
+    # Those of rounds 2, 4 and 5 belong to a reading of several comparisons.
+    assert {*made, "entropy_windows", "statistics", "arms", "pairs"} == set(drawings)

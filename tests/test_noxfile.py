@@ -93,7 +93,7 @@ def test_reproduce_is_the_only_default_and_every_session_has_its_line() -> None:
     ("session", "shown", "given"),
     [
         ("round-2", "--smoke", "--round"),
-        ("smoke", "[--round {1,2,3,4-literal,4-exact,4}]", "--smoke"),
+        ("smoke", "[--round {1,2,3,4-literal,4-exact,5-1-exact,", "--smoke"),
         ("status", "--root DIR", "--round"),
     ],
 )

@@ -39,7 +39,7 @@ def plan(chosen: Round, places: Places = PLACES) -> Plan:
 
 
 @pytest.mark.parametrize("smoke", [False, True], ids=["full", "smoke"])
-@pytest.mark.parametrize("number", ROUNDS)
+@pytest.mark.parametrize("number", [name for name in ROUNDS if name[:2] != "5-"] + ["5-1-exact"])
 def test_plan_of_every_round(
     number: str, smoke: bool, file_regression: FileRegressionFixture
 ) -> None:
@@ -130,8 +130,10 @@ def test_jobs_share_a_program_where_they_compile_the_same() -> None:
         for job in plan(each).jobs
     }
     # Three arms of the reference, tiny and full. Of Ajax no two rounds are alike, but their smokes
-    # where they have the same arm.
-    assert len(programs) == 3 * 2 + len(ROUNDS) * 2 + 2
+    # where they have the same arm, and rounds that differ in their seeds alone.
+    alike = {(each.arm("ajax").name, each.rows, len(each.seeds)) for each in ROUNDS.values()}
+    assert len(alike) == 5
+    assert len(programs) == 3 * 2 + len(alike) * 2 + 2
     flagged = plan_round(ROUNDS["1"], PLACES, caches=CACHES, xla_flags={"reference": "--x=1"}).jobs
     assert programs.isdisjoint({job.program for job in flagged if job.side == "reference"})
 

@@ -11,6 +11,7 @@ from launch import options
 from launch.places import Places
 from launch.plan import Plan, plan_round
 from launch.registration import check_registered, is_governed
+from launch.resume import remaining, set_aside
 from shared.errors import UserError
 from shared.launch_info import read_launches
 from shared.preregistration import AMENDMENTS, KEY, registered_digest, registration_line
@@ -151,7 +152,7 @@ def test_a_series_runs_its_parts_and_goes_on_after_a_failed_process(
         assert KEY not in launches[-1].fields, "a smoke is not the pre-registered round"
     code, output = end(launch(*AJAX_ALONE, of=SERIES_SMOKE))
     assert code == 0
-    assert output.count("finished already, not run again: ajax") == 2
+    assert output.count("finished already, not run again: ajax") == 1
 
 
 def test_the_round_itself_records_the_digest_of_its_document(
@@ -176,3 +177,44 @@ def test_a_detached_series_goes_on_by_itself(tmp_path: Path, launch: Launch) -> 
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert "4-exact" in log.read_text()
+
+
+BLOCKS_SMOKE = ("--round", "5", "--smoke", "--parts", "1")
+
+
+def test_blocks_run_one_a_start_and_none_overtakes_a_lost_one(
+    tmp_path: Path, launch: Launch
+) -> None:
+    out = tmp_path / "out"
+    code, output = end(launch(*AJAX_ALONE, of=BLOCKS_SMOKE))
+    assert code == 0, output
+    assert sorted(path.name for path in out.iterdir()) == ["1-exact"]
+    several = ("--round", "5", "--smoke")
+    code, output = end(launch(*AJAX_ALONE, of=several, actions="ajax:fail"))
+    assert code == 1, output
+    assert sorted(path.name for path in out.iterdir()) == ["1-exact", "2-literal"]
+    code, output = end(launch(*AJAX_ALONE, "--dry-run", of=several))
+    assert code == 0, output
+    assert "round 5-1-exact: has finished\n" in output
+    assert "round 5-3-literal: 1 process left to run\n" in output
+    assert "\nleft of 8 parts: 5-2-literal 5-3-literal 5-4-exact" in output
+
+
+def test_a_block_has_finished_with_all_its_processes_or_runs_again_whole(tmp_path: Path) -> None:
+    chosen = ROUNDS["5-1-exact"]
+    plan = plan_round(chosen, replace(Places(*[Path("/nowhere")] * 8), out=tmp_path))
+    for job in plan.jobs:
+        (tmp_path / f"{job.name}.DONE").write_text("0\n")
+        for path in job.expected_files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # As it is committed: packed, and without lines of progress.
+            packed = path.name in ("records.jsonl", "episodes.jsonl")
+            if path.name != "progress.jsonl":
+                (path.with_name(f"{path.name}.gz") if packed else path).touch()
+    assert remaining(plan).jobs == ()
+    (tmp_path / "ref_s21.DONE").write_text("137\n")
+    assert remaining(plan).jobs == plan.jobs
+    set_aside(plan, print)
+    assert sorted(path.name for path in (tmp_path / "aside").iterdir()) == sorted(
+        f"{job.name}.1" for job in plan.jobs
+    )

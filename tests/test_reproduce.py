@@ -448,7 +448,7 @@ def test_a_round_without_raw_files_does_not_stop_the_others(theirs: Path, comman
     assert done.status == 0
     assert "not recomputed: " in done.out
     assert "round3: needs the raw records (ref_s<S>/, ajax/s<S>/) of round3/" in done.out
-    assert "not in this tree: round4/literal, round4/exact\n" in done.out
+    assert "not in this tree: round4/literal, round4/exact, round5\n" in done.out
     assert "round1 " in done.out
 
 

@@ -104,7 +104,7 @@ def test_a_dry_run_says_what_would_be_run(tmp_path: Path, launch: Launch) -> Non
     before = contents(tmp_path / "out")
     code, output = end(launch(*AJAX_ALONE, "--dry-run"))
     assert code == 0
-    assert output.splitlines()[-1].startswith("as things are, ajax: did not finish, is moved")
+    assert output.splitlines()[-1].startswith("as things are, ajax: what it left is moved")
     assert contents(tmp_path / "out") == before
     assert end(launch(*AJAX_ALONE))[0] == 0
     _, output = end(launch(*AJAX_ALONE, "--dry-run"))

@@ -17,7 +17,8 @@ from analysis import compare
 from analysis.figures import draw_all
 from analysis.round4 import key
 from analysis.round4_rules import CELLS
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
 from analysis.together import READINGS, line_of
 from tests.conftest import Command, tree, whole
 from tests.synthetic import write_run

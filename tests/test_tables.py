@@ -11,7 +11,8 @@ from analysis.documents import of_study
 from analysis.pairs import study_pairs
 from analysis.published import load_statistics
 from analysis.replication import ajax_note, which_ajax
-from analysis.study import Request, Source, Study, study
+from analysis.sources import Request, Source
+from analysis.study import Study, study
 from analysis.tables import render, verdict
 from analysis.together import READINGS
 from shared.protocol import AJAX_PUBLISHED_COMMIT, KNOWN_DIFFERENCES, Side
