@@ -11,13 +11,12 @@ from analysis.checks import Check
 from analysis.load import launches
 from shared.errors import UserError
 from shared.git import git
-from shared.launch_info import PROJECT, Launch
+from shared.launch_info import PROJECT, Launch, side_keys
 from shared.layout import RunLayout
 from shared.preregistration import DIRECTORY, text_digest
 from shared.preregistration import KEY as REGISTRATION
-from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side
+from shared.protocol import ROUNDS, SERIES, SIDES, Round
 from shared.provenance import REPO
-from shared.variables import XLA_FLAGS_VARIABLE
 
 #: How ``launched`` is written.
 _MOMENT = "%Y-%m-%d %H:%M:%S %z"
@@ -42,19 +41,10 @@ def same_code(directory: Path, chosen: Round) -> Check:
                 faults += [
                     f"{key} is {start.fields.get(key) or 'not recorded'}, in {first.name} "
                     f"{wanted.fields.get(key) or 'not recorded'}"
-                    for key in _keys(side)
+                    for key in side_keys(side)
                     if key not in start.fields or start.fields[key] != wanted.fields.get(key)
                 ]
     return Check("one code", not faults, faults[0] if faults else f"as in {first.name}")
-
-
-def _keys(side: Side) -> tuple[str, ...]:
-    """Fields of ``launch_info.txt`` that say what ran on ``side``, beside its arm."""
-    return (
-        side,
-        XLA_FLAGS_VARIABLE[side],
-        *(f"{side} {what}" for what in ("python", "packages", "code")),
-    )
 
 
 def order(starts: tuple[Launch, ...], chosen: Round) -> Check:

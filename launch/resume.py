@@ -20,7 +20,7 @@ from launch.plan import Job, Plan
 from launch.processes import read_process
 from launch.supervise import GRACE_S, POLL_S
 from shared.errors import UserError
-from shared.launch_info import PROJECT, Launch, read_launches
+from shared.launch_info import PROJECT, Launch, read_launches, side_keys
 from shared.layout import RunLayout
 from shared.protocol import SIDES, Side
 from shared.variables import XLA_FLAGS_VARIABLE
@@ -43,16 +43,18 @@ def remaining(plan: Plan) -> Plan:
 # --- is it the same round? ------------------------------------------------------------------
 
 
-def side_keys(side: Side) -> dict[str, str]:
+def _remedies(side: Side) -> dict[str, str]:
     """Fields of ``launch_info.txt`` that every start of one side must share -> what to do."""
-    flags = XLA_FLAGS_VARIABLE[side]
+    told = (
+        "run it from the code of the first start",
+        f"set {XLA_FLAGS_VARIABLE[side]} as it was",
+        f"use that one (--{side}-python)",
+        f"use the environment of the first start (--{side}-python)",
+        "go back to the project's code of the first start",
+    )
     return {
         f"{side} arm": "start the same round",
-        side: "run it from the code of the first start",
-        flags: f"set {flags} as it was",
-        f"{side} python": f"use that one (--{side}-python)",
-        f"{side} packages": f"use the environment of the first start (--{side}-python)",
-        f"{side} code": "go back to the project's code of the first start",
+        **dict(zip(side_keys(side), told, strict=True)),
     }
 
 
@@ -65,7 +67,7 @@ def check_same_sides(left: Plan, fields: Mapping[str, str]) -> None:
     launches = read_launches(path) if path.exists() else ()
     for side in left.sides:
         first = next((each for each in launches if side in each.sides), None)
-        for key, remedy in side_keys(side).items():
+        for key, remedy in _remedies(side).items():
             if first is not None and first.fields.get(key) != fields[key]:
                 said = key in first.fields
                 way = f"{remedy}, or {ANEW}" if said else f"restore the file, or {ANEW}"

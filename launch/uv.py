@@ -48,7 +48,8 @@ def run_uv(
     does, however that ends.
     """
     theirs = {name: os.environ[name] for name in os.environ if not _is_other(name)}
-    own = {**_NETWORK_DEFAULTS, **theirs, **extra, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+    network = {name: told for name, told in _NETWORK_DEFAULTS.items() if name not in theirs}
+    own = {**network, **extra, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as settings:
         settings.write("".join(f"{key} = {_toml(value)}\n" for key, value in found(directory)))
         settings.flush()

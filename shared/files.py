@@ -5,6 +5,7 @@ new one. Readers take regular files only, and no more of them than a bound: they
 fail with one line that names the file and the line number.
 """
 
+import errno
 import gzip
 import io
 import json
@@ -284,8 +285,10 @@ def require_same(path: Path, handle: int) -> None:
     try:
         if os.path.samestat(os.fstat(handle), os.stat(path)):
             return
-    except (FileNotFoundError, NotADirectoryError):
-        pass
+    except OSError as error:
+        # Of a network file system, what was removed by another machine is stale.
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+            raise
     raise UserError(
         f"{path}: was removed, moved or replaced while this process worked with it; nothing more "
         "is written, start again"

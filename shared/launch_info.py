@@ -15,6 +15,7 @@ from shared.errors import RecordError, printable
 from shared.files import read_text, write_atomic
 from shared.protocol import SIDES, Side
 from shared.provenance import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
+from shared.variables import XLA_FLAGS_VARIABLE
 
 FORMAT = 1
 #: A start takes 2 kB.
@@ -102,6 +103,12 @@ class Launch:
         """The seeds of this start; ``None`` where the block has none, or other words."""
         words = self.fields.get("seeds", "").split()
         return tuple(map(int, words)) if words and all(map(_NUMBER.fullmatch, words)) else None
+
+
+def side_keys(side: Side) -> tuple[str, ...]:
+    """Fields that say what ran on a side, beside its arm: code, flags, Python, packages, ours."""
+    own = (f"{side} {what}" for what in ("python", "packages", "code"))
+    return (side, XLA_FLAGS_VARIABLE[side], *own)
 
 
 def format_launch(fields: Mapping[str, str]) -> str:

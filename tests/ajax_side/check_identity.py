@@ -116,10 +116,14 @@ class PlantedChanges(unittest.TestCase):
             "pathlib.Path(target).write_bytes(data)\n"
         )
         facts = [str(bad), str(package), str(int(told.st_mtime)), str(told.st_size)]
-        subprocess.run([sys.executable, "-c", script, *facts], check=True)
+        # A session of nox sets a place of its own for bytecode: the plant lies beside the source.
+        beside = {name: os.environ[name] for name in os.environ if name != "PYTHONPYCACHEPREFIX"}
+        subprocess.run([sys.executable, "-c", script, *facts], check=True, env=beside)
         bad.unlink()
         plain = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import ajax"]
-        naive = subprocess.run([*plain, self.site], capture_output=True, text=True, check=False)
+        naive = subprocess.run(
+            [*plain, self.site], capture_output=True, text=True, check=False, env=beside
+        )
         self.assertIn("planted bytecode ran", naive.stderr)  # the plant works
         done = subprocess.run(
             [sys.executable, "-c", IMPORT, self.site],
