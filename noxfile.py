@@ -82,7 +82,7 @@ def run_here(session: nox.Session, module: str, *options: str) -> None:
 
 @nox.session(tags=["sides"])
 def port_check(session: nox.Session) -> None:
-    """Hold the reference side's CartPole against gymnax, step by step (10 s)."""
+    """Compare the reference side's CartPole port with gymnax, step by step (10 s)."""
     run(session, "ajax", "-m", "ajax_side.port_check", *session.posargs)
 
 
@@ -94,7 +94,7 @@ def diagnose(session: nox.Session) -> None:
 
 @nox.session(tags=["sides"])
 def smoke(session: nox.Session) -> None:
-    """Run both sides at tiny widths, compare and check them: -- --round N (about 6 minutes)."""
+    """Run both sides at tiny widths, compare and check them: -- --round N (about 7 minutes)."""
     default = (
         [] if any(each.startswith("--round") for each in session.posargs) else ["--round", "1"]
     )

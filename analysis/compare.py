@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         nargs="+",
         metavar="S",
-        help="compare these seeds, of each side those that it has (default: all)",
+        help="compare these seeds, as far as a side has them (default: all)",
     )
     ajax = options.add_mutually_exclusive_group()
     ajax.add_argument("--ajax-commit", metavar="SHA", help="the Ajax commit that must have run")

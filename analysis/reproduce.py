@@ -35,7 +35,7 @@ DESCRIPTION = """\
 Recompute every statistic of the three published rounds from the recorded figures in results/, and
 of rounds 4 and 5 from their raw records there, draw the figures, and compare tables, and the
 numbers behind the figures, with the recorded ones. Prints what was published or recorded beside
-what was recomputed; a difference is printed as a unified diff. Of a round that has not finished the
+what was recomputed; a difference is printed as a unified diff. While a round has not finished, its
 checks alone are computed.
 
 With --results DIR the same for a tree of yours in the published layout (round1/, round2/pairE/,

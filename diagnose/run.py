@@ -109,7 +109,7 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         description="Rerun the investigation behind round 2 on the real code of both sides. Each "
         f"part\nasks both environments and ends in a verdict; without names, all run:\n\n{parts}",
         epilog="A part writes its table, JSON and figure to OUT/<part>/; the options that were\n"
-        "given name the files, which replace those of an earlier run that was asked the same.\n"
+        "given name the files, which replace those of an earlier run with the same options.\n"
         "Exit status 1: a claim was refuted.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
@@ -136,7 +136,7 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
         help="default: the pinned environment, built if need be",
     )
     parser.add_argument(
-        "--ajax-python", type=Path, metavar="PYTHON", help="the same of the other side"
+        "--ajax-python", type=Path, metavar="PYTHON", help="the same for the other side"
     )
     parser.add_argument(
         "--reference-checkout",

@@ -103,7 +103,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         description="Measure both sides at full width on this machine, which should be idle: "
         "start-up with a cold and a warm compilation cache, seconds per update alone and side by "
         "side, memory, and what observing costs the reference. Prints the expected wall time of "
-        "every round, and of three limits whether they hold (yes or NO; the exit status does not "
+        "every round, and whether three limits hold (yes or NO; the exit status does not "
         f"depend on them): observers take at most {OBSERVER_SHARE:.0%} of training time; observed "
         f"to bare, the ratio's interval holds 1 or lies below {OBSERVER_RATIO}; a warm reference "
         f"process starts within {WARM_START:.0%} of its cold start-up. Writes {DIRECTORY}/, which "
@@ -124,11 +124,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         f"{', '.join(SETTINGS)} (default: all; XLA flags compile anew, minutes each)",
     )
     parser.add_argument(
-        "--side", nargs="+", choices=SIDES, help="of --settings: one side only (default: both)"
+        "--side", nargs="+", choices=SIDES, help="with --settings: one side only (default: both)"
     )
     parser.add_argument("--tiny", action="store_true", help="tiny widths: the smokes' figures")
     parser.add_argument(
-        "--reference-checkout", type=Path, metavar="DIR", help="as of a round (default: cloned)"
+        "--reference-checkout", type=Path, metavar="DIR", help="the reference (default: cloned)"
     )
     parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="a checkout of Ajax")
     options = parser.parse_args(arguments)

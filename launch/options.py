@@ -227,7 +227,7 @@ def _add_where(group: "argparse._ArgumentGroup") -> None:
         kind = str if metavar == "URL" else _absolute
         group.add_argument(name, *more, type=kind, metavar=metavar, help=text)
 
-    default = ".work/round<N>, of a smoke .work/smoke-round<N>"
+    default = ".work/round<N>, or .work/smoke-round<N> for a smoke"
     add("--out", "DIR", f"output (default: {default})", "--root")
     add("--against", "DIR", "round 1's directory, for round 2's pairs (default: .work/round1)")
     checkout = DEFAULT_CHECKOUT.relative_to(REPO)
@@ -240,7 +240,7 @@ def _add_where(group: "argparse._ArgumentGroup") -> None:
 
 def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
     first = "".join(
-        f" (of all parts of round {name} in <out>/{ROUNDS[parts[0]].part}/launch.log)"
+        f" (for all parts of round {name} in <out>/{ROUNDS[parts[0]].part}/launch.log)"
         for name, parts in SERIES.items()
     )
     group.add_argument(
@@ -250,7 +250,7 @@ def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
         help=f"processes at a time (default: the usable cores, {usable_cores()} here)",
     )
     group.add_argument(
-        "--parts", type=int, metavar="N", help="of several parts run at most N, then stop"
+        "--parts", type=int, metavar="N", help="run at most N of a round's parts, then stop"
     )
     group.add_argument(
         "--lines-every",
@@ -274,8 +274,8 @@ def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
     group.add_argument(
         "--no-callbacks",
         action="store_true",
-        help="of a smoke: Ajax records when its training has ended, not through its callbacks as "
-        "in a full round; then the compilation cache keeps its program, which saves a second smoke "
+        help="for a smoke: Ajax records when its training has ended, not through its callbacks as "
+        "in a full round. The compilation cache then keeps its program, which saves a second smoke "
         "about a minute"
         if session in (None, "smoke")
         else argparse.SUPPRESS,

@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         required=True,
         metavar="DIR",
-        help="the round's directory; of a round of several parts that of all, or of one",
+        help="the round's directory; if the round has several parts, the one of all or of one",
     )
     parser.add_argument(
         "--watch",
