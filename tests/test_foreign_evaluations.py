@@ -51,7 +51,7 @@ def against_published(command: Command, root: Path, *options: object) -> Any:
     """Ajax in ``root`` against the published reference; what was printed and ``summary.json``."""
     sides = ("--ref-root", "published", "--ajax-root", root)
     number = () if "--round" in options else ("--round", 1)
-    done = command(compare.main, *number, *sides, *options)
+    done = command(compare.main, *number, *sides, "--out", root, *options)
     assert done.err == "", done.err
     name = "analysis3.json" if options[1:2] == (3,) else "summary.json"
     return done, json.loads((root / name).read_text())
@@ -89,7 +89,7 @@ def test_a_reference_of_five_seeds_against_the_published_ajax(
 ) -> None:
     root = write_side(tmp_path / "run", "reference", dict.fromkeys(range(3, 8), GRID))
     sides = ("--ref-root", root, "--ajax-root", "published")
-    done = command(compare.main, "--round", 1, *sides)
+    done = command(compare.main, "--round", 1, *sides, "--out", root)
     found = json.loads((root / "summary.json").read_text())
     assert (found["ref_S1_min"], found["ref_S1_max"]) == (s1(3), s1(7))
     assert found["A"] == pytest.approx(fmean(AJAX), abs=0.05)
