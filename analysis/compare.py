@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 def output_directory(options: argparse.Namespace) -> Path | None:
     """Where to write: ``--out``, else ``--root`` where both sides are from there, else nowhere."""
-    path = options.out
+    path: Path | None = options.out
     if path is None and not (options.ref_root or options.ajax_root):
         path = Source.parse(options.root, options.round or "1").directory
     if path is None:
