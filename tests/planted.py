@@ -338,11 +338,6 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         ["ref s0 files"],
         "t_start of timing.json is 'noon', not seconds",
     ),
-    "metric infinite": (
-        edit_lines(RECORDS, set_metric(float("inf"))),
-        ["ref s1 training metrics"],
-        "val/std",
-    ),
     "no metrics": (
         edit_lines(RECORDS, lambda rows: rows[-1].update(train={})),
         ["ref s1 training metrics"],

@@ -130,6 +130,17 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
         f"{RECORDS}:1",
         "'eval_mean' is nan",
     ),
+    "NaN metric": (
+        field(AJAX_RECORDS, 4, "train", {"a": float("nan")}),
+        f"{AJAX_RECORDS}:4",
+        "'train' is {'a': nan}",
+    ),
+    "infinite metric": (
+        field(RECORDS, 4, "train", {"a": float("-inf")}),
+        f"{RECORDS}:4",
+        "'train' is {'a': -inf}",
+    ),
+    "infinite S2": (field(AJAX_RECORDS, 4, "s2_logged", 1e999), f"{AJAX_RECORDS}:4", "s2_logged"),
     "NaN score": (field(EPISODES, 7, "score", float("nan")), f"{EPISODES}:7", "'score' is nan"),
     "null evaluation": (field(EVALS, 2, "mean", None), f"{EVALS}:2", "expected a number"),
     "text for a number": (field(EVALS, 2, "rows", "800"), f"{EVALS}:2", "expected an integer"),
