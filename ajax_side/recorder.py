@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shared.errors import NotLearningError, UserError
-from shared.files import JsonlWriter
+from shared.jsonl import JsonlWriter
 from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
 from shared.metrics import LOSSES, not_finite
 from shared.protocol import SIDE_KEY, updates
@@ -55,6 +55,8 @@ class Recorder:
         self._start = time.monotonic() - (time.time() - began)
         self._reported = 0
         self._windows: dict[int, list[Record]] = {seed: [] for seed in seeds}
+        for seed in seeds:
+            layout.ajax_seed_dir(seed).mkdir(parents=True)
         self._progress = JsonlWriter(layout.ajax_dir / PROGRESS)
         self._writers = {
             seed: (

@@ -49,7 +49,6 @@ def new_figure(
 
 def save(figure: Figure, path: Path) -> None:
     """Write ``figure`` in the format of the file's suffix, in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     content = io.BytesIO()
     with mpl.rc_context(_SETTINGS):

@@ -18,7 +18,7 @@ from analysis.formats import some
 from shared.errors import printable, shown
 from shared.launch_info import Revision
 from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, checkpoints, updates
-from shared.records import Evaluation
+from shared.records import Checkpoint, Evaluation
 
 #: Relative tolerance between two means of the same numbers, of which one may be of 32 bits.
 _FLOAT32 = 1e-6
@@ -187,16 +187,18 @@ def _updates(name: str, seed: SeedData, *, own: bool) -> Check:
 
     A run of this project follows the protocol's schedule; another has its own, or did not count.
     """
-    logged = {row.rows: row.updates for row in seed.evaluations}
+    both: tuple[Sequence[Checkpoint], ...] = (seed.evaluations, seed.records or ())
+    counted = [rows for rows in both if own or any(row.updates for row in rows)]
+    if not counted:
+        return Check(f"{name} updates", None, "none are counted")
+    logged = {row.rows: row.updates for row in counted[0]}
     impossible = [
         f"{row.updates} at row {row.rows} in records.jsonl, {logged[row.rows]} in evals.jsonl"
-        for row in seed.records or ()
+        for row in counted[-1]
         if logged.get(row.rows, row.updates) != row.updates
     ]
-    if not own and not any(row.updates for row in seed.evaluations):
-        return Check(f"{name} updates", None, "none are counted")
     faults: list[str] = []
-    for rows in (seed.evaluations, seed.records or ()):
+    for rows in counted:
         before = 0
         for row in rows:
             fault = f"{row.updates} at row {row.rows}"
@@ -205,7 +207,7 @@ def _updates(name: str, seed: SeedData, *, own: bool) -> Check:
             if row.updates != updates(row.rows):
                 (impossible if own else faults).append(f"{fault}, expected {updates(row.rows)}")
             before = row.updates
-    last = seed.evaluations[-1] if seed.evaluations else None
+    last = counted[0][-1] if counted[0] else None
     good = f"{last.updates} at row {last.rows}" if last else "none"
     return outcome(f"{name} updates", faults, good, impossible)
 

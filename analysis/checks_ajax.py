@@ -50,7 +50,7 @@ def ajax_checks(evidence: Evidence, sizes: Sizes, expected: ExpectedAjax) -> Ite
     if process is None:
         return
     yield exit_check("ajax", process.exit_code, own=own)
-    yield files_check("ajax", process.files)
+    yield files_check("ajax", process, evidence.side.arm)
     run = (process.config or {}).get("run", {})
     if process.config is None:
         yield absent("ajax configuration", "config.json is missing", own=own)

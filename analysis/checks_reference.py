@@ -27,7 +27,7 @@ def reference_checks(evidence: Evidence, sizes: Sizes) -> Iterator[Check]:
     for process, seed in zip(evidence.reference, evidence.side.seeds, strict=True):
         name, own = f"ref s{process.seed}", evidence.own
         yield exit_check(name, process.exit_code, own=own)
-        yield files_check(name, process.files)
+        yield files_check(name, process, evidence.side.arm)
         yield _config(name, process, sizes, own=own)
         yield _arguments(name, process, sizes, own=own)
         yield _identity(name, process, evidence.revision, own=own)

@@ -10,7 +10,7 @@ from analysis.documents import Documents, of_study
 from analysis.pairs import PAIRS, study_pairs
 from analysis.replacing import require_reading_replaceable, require_replaceable
 from analysis.report import check_lines, report
-from analysis.requests import pairs_request, part_requests, request_of, require_own_tables
+from analysis.requests import pairs_request, part_requests, request_of
 from analysis.series import awaited, has_own_tables, series_of, waiting_line
 from analysis.sources import Source
 from analysis.study import Study, compared, title_of
@@ -32,7 +32,8 @@ examples (after 'nox -s compare --'):
   --round 5 --root .work/round5                     all blocks of round 5; checks alone until
                                                     the last has finished
   --ref-root DIR1 --ajax-root DIR2 --out DIR3       any other cross pair
-  --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference
+  --round 3 --ref-root published --ajax-root DIR    your Ajax against the published reference;
+                                                    with --out, tables and figures too
   --round 1 --root .work/smoke-round1 --smoke       a smoke run
 
 All seeds and all common checkpoints are compared. Where a check says that the data cannot be right
@@ -67,7 +68,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="with --round 2: round 1's directory (or 'published'); compares both cross pairs",
     )
-    options.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: --root)")
+    options.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where to write (default: --root; without --out, nothing is written where a side is "
+        "taken from elsewhere or published)",
+    )
     options.add_argument(
         "--smoke",
         action="store_true",
@@ -97,16 +104,13 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def output_directory(options: argparse.Namespace) -> Path:
-    """Where to write: ``--out``, else ``--root``, else the one side that is a directory."""
-    roots = {root for root in (options.ref_root, options.ajax_root) if root}
-    directories = [root for root in roots if Source.parse(root, options.round or "1").directory]
-    chosen = options.out or options.root or (directories[0] if len(directories) == 1 else None)
-    if chosen is None or (
-        not options.out and Source.parse(str(chosen), options.round or "1").directory is None
-    ):
-        raise UserError("two sources and no place to write; give --out DIR")
-    path = Path(chosen)
+def output_directory(options: argparse.Namespace) -> Path | None:
+    """Where to write: ``--out``, else ``--root`` where both sides are from there, else nowhere."""
+    path: Path | None = options.out
+    if path is None and not (options.ref_root or options.ajax_root):
+        path = Source.parse(options.root, options.round or "1").directory
+    if path is None:
+        return None
     existing = next(each for each in (path, *path.absolute().parents) if each.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise UserError(f"{path}: cannot write there; give --out with a directory that you own")
@@ -147,6 +151,8 @@ def compare_together(
 def compare_pairs(options: argparse.Namespace) -> int:
     """Round 2's pairs E and R with round 1 in ``--against``, and their reading."""
     directory = output_directory(options)
+    if directory is None:
+        raise UserError("--root published: no place to write; give --out DIR")
     base, sources = pairs_request(options)
     studies = study_pairs(base, sources)
     written = {name: directory / name for name in PAIRS}
@@ -179,7 +185,7 @@ def compare_series(options: argparse.Namespace) -> int:
         print(waiting_line(missing))
         return EXIT_NO if failed else 0
     studies = {part: compared(each) for part, each in checked.items()}
-    directory = output_directory(options)
+    directory = output_directory(options) or Path(options.root)
     written = {
         part: directory / part
         for part, each in checked.items()
@@ -202,8 +208,6 @@ def compare_sources(options: argparse.Namespace) -> int:
     if series_of(request.round_name):
         _refuse_rule(options, request.round_name)
     directory = output_directory(options)
-    if not options.out:
-        require_own_tables(directory, request.round_name)
     checked = check(request)
     missing = awaited(each.directory for each in request.sources.values() if each.directory)
     if missing or not has_own_tables(checked.loaded.chosen):
@@ -213,9 +217,13 @@ def compare_sources(options: argparse.Namespace) -> int:
         return EXIT_NO if checked.failed else 0
     result = compared(checked)
     made = of_study(result)
-    require_replaceable(directory, result, made.figures["curves"])
+    if directory is not None:
+        require_replaceable(directory, result, made.figures["curves"])
     print("\n".join(report(result)))
-    _write(made, directory)
+    if directory is not None:
+        _write(made, directory)
+    else:
+        print("nothing is written: give --out DIR for tables and figures")
     return status(result, options.fail_on_difference)
 
 

@@ -23,6 +23,7 @@ class Documents:
 
     def write(self, directory: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
         """Write texts and draw figures into ``directory``; returns the files."""
+        directory.mkdir(parents=True, exist_ok=True)
         for name, text in self.texts.items():
             write_atomic(directory / name, text)
         drawn = draw_all(self.figures, directory, formats)

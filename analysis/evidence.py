@@ -23,6 +23,7 @@ from shared.layout import (
     AJAX_CONFIG,
     AJAX_FINAL,
     AJAX_NAME,
+    PATCH,
     REFERENCE_ARGUMENTS,
     REFERENCE_CONFIG,
     TIMING,
@@ -47,6 +48,7 @@ class ReferenceProcess:
     arguments: Mapping[str, Any] | None
     timing: Mapping[str, Any] | None
     files: Changes | None = None
+    patched: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class AjaxProcess:
     #: Final arrays; ``None`` without the file, empty where its keys are not known.
     final: Mapping[str, NDArray[Any]] | None
     files: Changes | None = None
+    patched: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def _reference(layout: RunLayout, seed: int) -> ReferenceProcess:
         read_object(directory / REFERENCE_ARGUMENTS),
         read_object(directory / TIMING),
         changes(layout, reference_name(seed)),
+        exists(directory / PATCH),
     )
 
 
@@ -113,6 +117,7 @@ def _ajax(layout: RunLayout) -> AjaxProcess:
         read_object(directory / TIMING),
         _final(directory / AJAX_FINAL),
         changes(layout, AJAX_NAME),
+        exists(directory / PATCH),
     )
 
 

@@ -44,6 +44,11 @@ def some(values: Iterable[int]) -> str:
     return integers(shown) + (f" (and {more} more)" if more > 0 else "")
 
 
+def unread(head: str, reasons: Iterable[str]) -> str:
+    """The reading, under its ``head``, of runs that its rules are not about."""
+    return f"{head}\n\nReading: out of reach ({'; '.join(reasons)}).\n"
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table; the first column is text, the others are numbers."""
     ruler = ["---", *("---:" for _ in head[1:])]

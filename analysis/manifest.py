@@ -14,7 +14,8 @@ from typing import Any
 
 from analysis.outputs import file_names
 from shared.errors import RecordError, printable
-from shared.files import MAX_ROWS_BYTES, dump_line, exists, read_bytes, read_jsonl, write_atomic
+from shared.files import exists, read_bytes, write_atomic
+from shared.jsonl import MAX_ROWS_BYTES, dump_line, read_jsonl
 from shared.protocol import ROUNDS
 from shared.scan import files_below
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import RecordError, UserError
-from shared.files import read_jsonl
+from shared.jsonl import read_jsonl
 from shared.protocol import PAIRINGS, SIDES, Side, updates
 from shared.provenance import REPO
 from shared.records import Evaluation

@@ -81,14 +81,6 @@ def part_requests(
     }
 
 
-def require_own_tables(directory: Path, asked: str) -> None:
-    """Raise :class:`UserError` where ``directory`` is a run of another round than ``asked``."""
-    launched = round_launch(directory)
-    there = asked if launched is None else launched.fields["round"]
-    remedy = f"its tables would be replaced: give --out DIR, or --round {there}"
-    require_round(launched, str(directory), asked, remedy)
-
-
 def require_round(launched: Launch | None, root: str, asked: str, remedy: str) -> None:
     """Raise :class:`UserError` where ``root`` says that it holds another round than ``asked``.
 

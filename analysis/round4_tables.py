@@ -74,11 +74,6 @@ def render(found: Round4) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
-def unread(reasons: Sequence[str]) -> str:
-    """The document of runs that the rules are not about."""
-    return "\n".join([*HEAD.splitlines(), "", f"Reading: out of reach ({'; '.join(reasons)}).", ""])
-
-
 def _of_seeds(values: Sequence[float]) -> str:
     """``mean [lowest, highest]`` over seeds."""
     return f"{mean(values):.4f} {interval((min(values), max(values)), 4)}" if values else DASH

@@ -1,7 +1,6 @@
 """``reading.md`` of round 5: differences by seed and their intervals first, then the rest."""
 
 import math
-from collections.abc import Iterable
 
 from analysis.formats import DASH, markdown_table, p_value, yes
 from analysis.replication import ajax_note
@@ -42,11 +41,6 @@ def render(found: Round5) -> str:
         [ajax_note(found.ajax)],
     )
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
-
-
-def unread(reasons: Iterable[str]) -> str:
-    """The document of runs that the rules are not about."""
-    return "\n".join([*HEAD.splitlines(), "", f"Reading: out of reach ({'; '.join(reasons)}).", ""])
 
 
 def _number(value: float | None) -> str:

@@ -16,6 +16,7 @@ from analysis import (
 )
 from analysis.canvas import Data
 from analysis.documents import Documents, documents
+from analysis.formats import unread
 from analysis.published_table import Row
 from analysis.study import Study
 from shared.files import dump_json
@@ -57,7 +58,7 @@ def _of_round4(studies: Mapping[str, Study]) -> Made:
     lacking = round4.smokes(studies)
     if lacking:
         nothing = dump_json({"format": round4.FORMAT, "reading": None, "reasons": lacking})
-        return {READING: round4_tables.unread(lacking), READING_JSON: nothing}, {}
+        return {READING: unread(round4_tables.HEAD, lacking), READING_JSON: nothing}, {}
     found = round4.read_round4(studies)
     texts = {READING: round4_tables.render(found), READING_JSON: dump_json(round4.as_json(found))}
     return texts, round4_figures.figure_data(found)
@@ -66,7 +67,7 @@ def _of_round4(studies: Mapping[str, Study]) -> Made:
 def _of_round5(studies: Mapping[str, Study]) -> Made:
     if lacking := round4.smokes(studies):
         nothing = dump_json({"format": round5.FORMAT, "reading": None, "reasons": lacking})
-        return {READING: round5_tables.unread(lacking), READING_JSON: nothing}, {}
+        return {READING: unread(round5_tables.HEAD, lacking), READING_JSON: nothing}, {}
     found = round5.read_round5({part: each.checked for part, each in studies.items()})
     texts = {READING: round5_tables.render(found), READING_JSON: dump_json(round5.as_json(found))}
     return texts, round5_figures.figure_data(found)

@@ -82,6 +82,7 @@ class Finding:
             "left_out": list(self.left_out),
             **self.data,
         }
+        directory.mkdir(parents=True, exist_ok=True)
         text, numbers = directory / f"{stem}.md", directory / f"{stem}.json"
         series = [directory / f"{stem}.npz"] if self.arrays else []
         for path in series:

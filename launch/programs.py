@@ -50,6 +50,7 @@ def program_marker(
 def mark_warm(marker: Path) -> None:
     """Note that the program is in the cache; a directory that cannot be written stays cold."""
     with suppress(OSError):
+        marker.parent.mkdir(parents=True, exist_ok=True)
         write_json(marker, {"warm since": datetime.now(UTC).isoformat(timespec="seconds")})
 
 

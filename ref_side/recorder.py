@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shared.files import JsonlWriter
+from shared.jsonl import JsonlWriter
 from shared.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
 from shared.metrics import DERIVED_SCALE, derived_scale, to_ajax_names
 from shared.protocol import SIDE_KEY

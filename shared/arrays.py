@@ -21,13 +21,17 @@ MAX_BYTES = 2**30
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.ArrayLike]) -> None:
-    """Write ``arrays`` as one ``.npz`` file in one step. Objects are refused (``ValueError``)."""
+    """Write ``arrays`` as one ``.npz`` file in one step; parents are created.
+
+    Objects are refused (``ValueError``).
+    """
     content = io.BytesIO()
     plain: Any = {name: np.asarray(value) for name, value in arrays.items()}
     # numpy 1 would take an option allow_pickle for one more array.
     if objects := [name for name, each in plain.items() if each.dtype.hasobject]:
         raise ValueError(f"arrays of objects: {', '.join(objects)}")
     np.savez(content, **plain)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, content.getvalue())
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import RecordError
-from shared.files import MAX_ROWS_BYTES, find, read_bytes, read_text, write_atomic, write_exit_code
+from shared.files import find, read_bytes, read_text, write_atomic, write_exit_code
+from shared.jsonl import MAX_ROWS_BYTES
 from shared.layout import PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY, RunLayout
 from shared.own_directory import OwnDirectories
 

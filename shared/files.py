@@ -1,4 +1,4 @@
-"""Reading and writing files safely: atomic replacement, JSON, and JSON lines (plain or gzipped).
+"""Reading and writing files safely: atomic replacement, text and JSON (plain or gzipped).
 
 A safe save writes beside the target, syncs, then replaces it; a reader sees the old file or the
 new one. Readers take regular files only, and no more of them than a bound: they never wait, and
@@ -7,38 +7,29 @@ fail with one line that names the file and the line number.
 
 import errno
 import gzip
-import io
 import json
 import math
 import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
-from shared.errors import RecordError, UserError
+from shared.errors import RecordError, UserError, shown
 
-#: Bytes of a file of rows, unpacked. A checkpoint takes 6 kB, so that this is 10,000 of them.
-MAX_ROWS_BYTES = 64 * 2**20
-#: Rows of a file. A training episode has 20 rows and more, so that this is a run of 2 million.
-MAX_ROWS = 100_000
 #: Bytes of any other file that is read whole. The largest of a round's has 50 kB.
 MAX_DOCUMENT_BYTES = 4 * 2**20
 #: Objects and lists of a document in one another: figures.json has 6.
 MAX_NESTING = 50
 #: Digits of a whole number.
 MAX_DIGITS = 40
-#: Bytes of one line of rows, which is parsed whole.
-MAX_LINE_BYTES = 2**20
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Replace ``path`` by ``content`` in one step; parents are created. Text is UTF-8."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace ``path`` by ``content`` in one step; its directory must exist. Text is UTF-8."""
     data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -78,11 +69,6 @@ def plain(value: Any) -> Any:
 def dump_json(value: Any) -> str:
     """``value`` as indented strict JSON with a final newline."""
     return json.dumps(plain(value), indent=1, allow_nan=False) + "\n"
-
-
-def dump_line(value: Mapping[str, Any]) -> str:
-    """``value`` as one line of strict JSON, newline included."""
-    return json.dumps(plain(value), allow_nan=False) + "\n"
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -140,13 +126,17 @@ def read_tail(path: Path, size: int) -> bytes:
 
 def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES) -> str:
     """Text of ``path`` or its gzipped sibling. Raises :class:`RecordError`."""
-    return _decoded(read_bytes(path, limit), path)
+    return decode_text(read_bytes(path, limit), path)
 
 
-def _decoded(data: bytes, path: Path, before: int = 0) -> str:
-    """``data`` as text; ``before`` is how many bytes of the file come before it."""
+def decode_text(data: bytes, path: Path, before: int = 0) -> str:
+    """``data`` as text; ``before`` is how many bytes of the file come before it.
+
+    A byte-order mark, with which some editors begin a file, is no part of the text.
+    """
     try:
-        return data.decode()
+        text = data.decode()
+        return text if before else text.removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise RecordError(
             f"{path}: is not UTF-8 text (byte {before + error.start}); restore the file"
@@ -188,10 +178,18 @@ def read_exit_code(path: Path) -> int | None:
 def find(path: Path) -> Path | None:
     """``path`` if it is there, else its gzipped sibling if that is.
 
-    A link that leads nowhere is there too: who reads it says what is wrong with it.
+    A link that leads nowhere is there too, and so is a file in a directory that nobody may look
+    into: who reads it says what is wrong with it.
     """
-    packed = path.with_name(path.name + ".gz")
-    return next((place for place in (path, packed) if os.path.lexists(place)), None)
+    for place in (path, path.with_name(path.name + ".gz")):
+        try:
+            os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            pass
+        return place
+    return None
 
 
 def exists(path: Path) -> bool:
@@ -202,34 +200,60 @@ def exists(path: Path) -> bool:
 def _whole(digits: str) -> int:
     """A whole number that float64 has room for: arithmetic with it cannot overflow."""
     if len(digits) > MAX_DIGITS:
-        raise ValueError
+        raise ValueError("a number too long")
     return int(digits)
 
 
-def _parse(text: str, path: Path, first_line: int) -> Any:
-    """JSON that begins at ``first_line`` of ``path``."""
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {shown(twice)} is there twice")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def parse_json(
+    text: str, path: Path, first_line: int, constant: Callable[[str], float] = _no_constant
+) -> Any:
+    """JSON that begins at ``first_line`` of ``path``. Raises :class:`RecordError`.
+
+    An object has every key once. ``constant`` takes what Python writes for no finite number.
+    """
     try:
-        return json.loads(text, parse_int=_whole)
+        value = json.loads(
+            text, parse_int=_whole, parse_constant=constant, object_pairs_hook=_object
+        )
+        if text.count("{") + text.count("[") >= MAX_NESTING:
+            _require_flat(value)
+        return value
     except json.JSONDecodeError as error:
         line, reason = first_line + error.lineno - 1, error.msg
-    except (ValueError, RecursionError):  # Python refuses a thousand nested brackets
-        line, reason = first_line, "a number too long or brackets too deep"
+    except RecursionError:  # Python refuses a thousand nested brackets
+        line, reason = first_line, "brackets too deep"
+    except ValueError as error:
+        line, reason = first_line, str(error)
     raise RecordError(f"{path}:{line}: not valid JSON ({reason}); restore the file")
 
 
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def read_json(path: Path) -> Any:
-    """Parsed content of a JSON file. Raises :class:`RecordError` with the line number."""
-    value = _parse(read_text(path), path, 1)
+def _require_flat(value: Any) -> None:
     level = [value]
     for _ in range(MAX_NESTING):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [item for each in inner if not isinstance(each, _PLAIN) for item in each]
     if level:
-        raise RecordError(f"{path}:1: has {MAX_NESTING} values in one another; restore the file")
-    return value
+        raise ValueError("brackets too deep")
+
+
+def read_json(path: Path) -> Any:
+    """Parsed content of a JSON file. Raises :class:`RecordError` with the line number."""
+    return parse_json(read_text(path), path, 1)
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -239,41 +263,6 @@ def read_json_object(path: Path) -> dict[str, Any]:
         found = type(value).__name__
         raise RecordError(f"{path}: expected a JSON object, found {found}; restore the file")
     return value
-
-
-def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield ``(line number, object)`` of a JSON-lines file, plain or gzipped.
-
-    A last line without its newline is a line if it is whole. Raises :class:`RecordError` at a line
-    that is no JSON object, and at a last line that is cut short, as a killed writer leaves it.
-    """
-    before = 0
-    for number, line in enumerate(io.BytesIO(read_bytes(path, MAX_ROWS_BYTES)), start=1):
-        if number > MAX_ROWS:
-            raise RecordError(f"{path}:{number}: more than {MAX_ROWS} rows; restore the file")
-        if len(line) > MAX_LINE_BYTES:
-            raise RecordError(
-                f"{path}:{number}: has {len(line)} characters, more than any row; restore the file"
-            )
-        text = _decoded(line, path, before)
-        before += len(line)
-        if not line.endswith(b"\n") and not _is_whole(text):
-            raise RecordError(
-                f"{path}:{number}: the last line is cut short; remove it or rerun this process"
-            )
-        value = _parse(text.removesuffix("\n"), path, number)
-        if not isinstance(value, dict):
-            raise RecordError(f"{path}:{number}: expected an object; restore the file")
-        yield number, value
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a line is JSON to its end: no part of an object is."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def require_same(path: Path, handle: int) -> None:
@@ -293,63 +282,3 @@ def require_same(path: Path, handle: int) -> None:
         f"{path}: was removed, moved or replaced while this process worked with it; nothing more "
         "is written, start again"
     )
-
-
-class JsonlWriter:
-    """Appends objects to a JSON-lines file; each line is on disk when :meth:`write` returns.
-
-    A last line that lacks only its newline is given it. Raises :class:`RecordError` for a file
-    whose last line is cut short: nothing is appended to it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-        # Unbuffered: what the system refused must not be tried again by close().
-        self._file = path.open("a+b", buffering=0)
-        size = os.fstat(self._file.fileno()).st_size
-        start = max(0, size - MAX_LINE_BYTES)
-        last = os.pread(self._file.fileno(), size - start, start).rpartition(b"\n")[2]
-        if last and _is_whole(last.decode(errors="replace")):
-            self._file.write(b"\n")
-        elif last:
-            self.close()
-            raise RecordError(f"{path}: the last line is cut short; remove it, or move the file")
-
-    def write(self, value: Mapping[str, Any]) -> None:
-        """Append one line. Non-finite numbers are written as null.
-
-        Raises ``OSError``, with the file's name, where the system takes no more; what it took of
-        this line is removed again. Raises ``UserError`` as :meth:`check`.
-        """
-        self.check()
-        line = memoryview(dump_line(value).encode())
-        whole = os.fstat(self._file.fileno()).st_size
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            with suppress(OSError):  # a device has no length
-                self._file.truncate(whole)
-            error.filename = str(self._path)
-            raise
-
-    def check(self) -> None:
-        """Raise ``UserError`` where the path names another file by now, or none."""
-        require_same(self._path, self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file; writing afterwards is an error."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.errors import RecordError, printable
+from shared.errors import RecordError, printable, shown
 from shared.files import read_text, write_atomic
-from shared.protocol import SIDES, Side
+from shared.protocol import ROUNDS, SIDES, Side
 from shared.provenance import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
 from shared.variables import XLA_FLAGS_VARIABLE
 
@@ -32,6 +32,19 @@ _COMMIT = re.compile(r"^(?:(?P<root>\S.*) )?@ (?P<commit>[0-9a-f]{7,40})\b")
 _RELEASE = re.compile(r"^(?P<name>[A-Za-z0-9][\w.\-]*) (?P<version>\d[\w.+!]*)$")
 _YES_NO = {"yes": True, "no": False}
 _NUMBER = re.compile(r"[0-9]{1,10}")
+_NUMBERS = re.compile(r"[0-9]{1,10}( [0-9]{1,10})*")
+_ANYTHING, _SIDE = re.compile(".*"), "|".join(SIDES)
+#: Key -> what it holds in a block of this project, and that in words: what a reader acts on.
+_VALUES: dict[str, tuple[re.Pattern[str], str]] = {
+    "round": (re.compile("|".join(map(re.escape, ROUNDS))), f"one of {', '.join(ROUNDS)}"),
+    "smoke": (re.compile("yes|no"), "yes or no"),
+    "sides": (
+        re.compile(rf"({'|'.join(SIDES)})( ({'|'.join(SIDES)}))*"),
+        "reference, ajax or both",
+    ),
+    "seeds": (_NUMBERS, "whole numbers"),
+    **dict.fromkeys(("rows", "every", "episodes"), (_NUMBER, "a whole number")),
+}
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,8 @@ def append_launch(path: Path, fields: Mapping[str, str]) -> None:
 def parse_launches(text: str, where: str) -> tuple[Launch, ...]:
     """The starts that ``text`` records, in its order; lines without a colon are passed over.
 
-    Raises :class:`RecordError` for an unknown format; ``where`` names the file in it.
+    Raises :class:`RecordError` for an unknown format, for a value that no start of this project
+    writes, and for a key that a block has twice; ``where`` names the file in it.
     """
     blocks: list[dict[str, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -150,7 +164,17 @@ def parse_launches(text: str, where: str) -> tuple[Launch, ...]:
             blocks.append({})
         if not blocks:
             blocks.append({})
-        blocks[-1][key] = value
+        block = blocks[-1]
+        pattern, words = _VALUES.get(key, (_ANYTHING, ""))
+        if FORMAT_KEY in block and not pattern.fullmatch(value):
+            raise RecordError(
+                f"{where}:{number}: {key} is {shown(value)}, expected {words}; restore the line"
+            )
+        # Of a block without format, lines that nobody reads may be there twice.
+        read = key in (*_ROOTS, *_VALUES) and block.get(key) != value
+        if key in block and (FORMAT_KEY in block or read):
+            raise RecordError(f"{where}:{number}: {shown(key)} is there twice; remove one line")
+        block[key] = value
     return tuple(Launch(block) for block in blocks)
 
 

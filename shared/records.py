@@ -7,13 +7,14 @@ be null may be absent.
 
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shared.errors import RecordError, shown
-from shared.files import read_jsonl
+from shared.files import plain
+from shared.jsonl import read_jsonl
 from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, SIDE_LABEL, SIDES, Side
 
 FORMAT = 1
@@ -27,7 +28,11 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _from_published(row: dict[str, Any]) -> dict[str, Any]:
-    """Format 0 -> 1: the published rounds have other names for two things of a window."""
+    """Format 0 -> 1: the published rounds have other names for two things of a window.
+
+    Python wrote NaN there for what is null. Rows from elsewhere may not count updates.
+    """
+    row = {"updates": 0, **plain(row)}
     if "train" not in row:
         return row
     lifted = {"window_samples": row.get("n_metric_samples"), **row}
@@ -46,9 +51,6 @@ MIGRATIONS: dict[int, Migration] = {0: _from_published}
 @dataclass(frozen=True)
 class Row:
     """Base of the typed rows: conversion to and from JSON objects."""
-
-    #: Fields that must hold finite numbers; ``None`` of an optional field is allowed.
-    finite: ClassVar[tuple[str, ...]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The row as a JSON object of the current format."""
@@ -77,8 +79,6 @@ class Evaluation(Checkpoint):
     only. ``wall_s`` is seconds since the process began. ``side`` is as in :class:`Record`.
     """
 
-    finite = ("mean", "len_mean", "returns")
-
     returns: tuple[float, ...] | None
     lengths: tuple[int, ...] | None
     mean: float
@@ -99,8 +99,6 @@ class Record(Checkpoint):
     and ``scale`` at ``rows``.
     """
 
-    finite = ("eval_mean", "eval_returns")
-
     side: str
     eval_mean: float
     eval_len_mean: float | None
@@ -120,8 +118,6 @@ class Episode(Row):
     ``row_last`` is the 0-based index, among that environment's rows, of the episode's last row.
     Lines of older runs lack ``side``, ``arm`` and ``round``.
     """
-
-    finite = ("score",)
 
     seed: int
     worker: int
@@ -185,15 +181,18 @@ def read_rows(path: Path, kind: type[R], place: Place | None = None) -> list[R]:
 
     Raises :class:`RecordError`, also at a row that is not of ``place``.
     """
-    known, rows = _fields(kind), []
+    return [row for _, row in _numbered(path, kind, place)]
+
+
+def _numbered(path: Path, kind: type[R], place: Place | None) -> Iterator[tuple[int, R]]:
+    known = _fields(kind)
     for number, row in read_jsonl(path):
         where = f"{path}:{number}"
         if place is not None and (fault := place.fault(row)):
             raise RecordError(
                 f"{where}: not a row of {place}: {fault}; put the file back that was written there"
             )
-        rows.append(_decode(kind, known, _migrate(row, where), where))
-    return rows
+        yield number, _decode(kind, known, _migrate(row, where), where)
 
 
 def read_checkpoints(path: Path, kind: type[C], place: Place) -> list[C]:
@@ -202,11 +201,9 @@ def read_checkpoints(path: Path, kind: type[C], place: Place) -> list[C]:
     Raises :class:`RecordError` at a row of another place, and at a duplicated or out-of-order
     checkpoint. A checkpoint that the round has and the file lacks is for the checks to name.
     """
-    rows = read_rows(path, kind, place)
-    if not rows:
-        raise RecordError(f"{path}: holds no checkpoint; rerun this process")
+    rows: list[C] = []
     previous = 0
-    for number, row in enumerate(rows, start=1):
+    for number, row in _numbered(path, kind, place):
         where, at = f"{path}:{number}", row.rows
         if at <= 0:
             raise RecordError(f"{where}: rows is {at}, expected a positive number")
@@ -215,6 +212,9 @@ def read_checkpoints(path: Path, kind: type[C], place: Place) -> list[C]:
         if at < previous:
             raise RecordError(f"{where}: checkpoint {at} follows {previous}; restore the order")
         previous = at
+        rows.append(row)
+    if not rows:
+        raise RecordError(f"{path}: holds no checkpoint; rerun this process")
     return rows
 
 
@@ -260,11 +260,6 @@ def _decode(
             raise RecordError(
                 f"{where}: {name!r} is {shown(row[name])}, expected {_describe(annotation)}"
             ) from None
-    for name in kind.finite:
-        held = values[name] if isinstance(values[name], tuple) else (values[name],)
-        for value in held:
-            if isinstance(value, float) and not math.isfinite(value):
-                raise RecordError(f"{where}: {name!r} is {value}, expected a finite number")
     return kind(**values)
 
 
@@ -292,7 +287,8 @@ def _convert(value: Any, annotation: Any) -> Any:
         return {str(key): _convert(item, arguments[1]) for key, item in value.items()}
     if annotation is float:
         _require(isinstance(value, int | float) and not isinstance(value, bool))
-        if LARGEST < abs(value) < math.inf:
+        _require(math.isfinite(value))
+        if abs(value) > LARGEST:
             raise OverflowError
         return float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():

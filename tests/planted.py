@@ -313,15 +313,30 @@ PLANTED: dict[str, tuple[Plant, list[str], str]] = {
         ["ref s1 training metrics"],
         "row 1600: val/std is not a finite number",
     ),
-    "metric NaN": (
-        edit_lines("ajax/s1/records.jsonl", set_metric(float("nan"))),
-        ["ajax s1 training metrics"],
-        "row 1600: val/std is not a finite number",
+    "patched": (
+        lambda root: (root / "ref_s0/PATCH.txt").write_text("a patch"),
+        ["ref s0 files"],
+        "PATCH.txt is there, and the stock arm has no patch",
     ),
-    "metric infinite": (
-        edit_lines(RECORDS, set_metric(float("inf"))),
-        ["ref s1 training metrics"],
-        "val/std",
+    "Ajax patched": (
+        lambda root: (root / "ajax/PATCH.txt").write_text("a patch"),
+        ["ajax files"],
+        "PATCH.txt is there, and the stock arm has no patch",
+    ),
+    "negative time": (
+        edit_json("ref_s1/timing.json", "total_s", value=-1.0),
+        ["ref s1 files"],
+        "total_s of timing.json is -1.0, not seconds",
+    ),
+    "time without end": (
+        lambda root: (root / "ajax/timing.json").write_text('{"train_wall_s": 1e999}'),
+        ["ajax files"],
+        "train_wall_s of timing.json is inf, not seconds",
+    ),
+    "time in words": (
+        edit_json("ref_s0/timing.json", "t_start", value="noon"),
+        ["ref s0 files"],
+        "t_start of timing.json is 'noon', not seconds",
     ),
     "no metrics": (
         edit_lines(RECORDS, lambda rows: rows[-1].update(train={})),

@@ -81,7 +81,7 @@ def train(files: list[Path], rows: int, seconds: float) -> None:
 
 def record_without_end(directory: Path, *, full: bool) -> None:
     """Write records, as a side writes them, until the system takes no more."""
-    from shared.files import JsonlWriter
+    from shared.jsonl import JsonlWriter
 
     path = directory / "records.jsonl"
     directory.mkdir()

@@ -17,7 +17,7 @@ from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
 from shared.arrays import above, read_arrays, write_arrays
 from shared.errors import UserError
-from shared.files import read_jsonl
+from shared.jsonl import read_jsonl
 from shared.matched_case import CONTEXT, FIELDS, Case, as_text
 from shared.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT, Side

@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,19 +17,17 @@ from hypothesis import strategies as st
 
 from shared.errors import RecordError
 from shared.files import (
-    JsonlWriter,
     dump_json,
-    dump_line,
     exists,
     plain,
     read_bytes,
     read_json,
     read_json_object,
-    read_jsonl,
     read_text,
     write_atomic,
     write_json,
 )
+from shared.jsonl import JsonlWriter, dump_line, read_jsonl
 from shared.provenance import REPO
 
 json_values = st.recursive(
@@ -53,8 +52,16 @@ def message(path: Path, *, json_lines: bool = True) -> str:
 # --- writing --------------------------------------------------------------------------------
 
 
-def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "file.txt"
+def test_no_folder_is_made_for_a_file(tmp_path: Path) -> None:
+    """A process whose directory was removed must not make it again."""
+    for write in (write_json, lambda path, value: JsonlWriter(path).write(value)):
+        with pytest.raises(FileNotFoundError):
+            write(tmp_path / "gone" / "file", {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
     write_atomic(path, "first ä\n")
     assert path.read_bytes() == "first ä\n".encode()
     write_atomic(path, b"\x00second")
@@ -115,7 +122,7 @@ def as_another_user(program: str, *arguments: object) -> subprocess.CompletedPro
 # Imported before the user is dropped, who may not be able to read this checkout.
 PRELUDE = (
     "import sys\nfrom pathlib import Path\n"
-    "from shared.files import JsonlWriter, read_bytes, write_atomic\n"
+    "from shared.files import read_bytes, write_atomic\nfrom shared.jsonl import JsonlWriter\n"
     "from shared.errors import RecordError\n"
 )
 
@@ -303,12 +310,23 @@ GOOD = b'{"a": 1}\n'
         (GOOD + b"2", "rows.jsonl:2: expected an object"),
         (GOOD + b"not json\n" + GOOD, "rows.jsonl:2: not valid JSON"),
         (GOOD + GOOD + b'{"a": }\n', "rows.jsonl:3: not valid JSON"),
-        (GOOD + b"\n" + GOOD, "rows.jsonl:2: not valid JSON"),
+        (GOOD + b"\n\n" + b"damage\n", "rows.jsonl:4: not valid JSON"),
+        (GOOD + b"\xef\xbb\xbf" + GOOD, "rows.jsonl:2: not valid JSON"),
         (b"[1, 2]\n", "rows.jsonl:1: expected an object"),
         (GOOD + b"null\n", "rows.jsonl:2: expected an object"),
         (GOOD + b'{"a": ' + b"1" * 5_000 + b"}\n", "rows.jsonl:2: not valid JSON (a number too"),
         (GOOD + b'{"a": -' + b"1" * 41 + b"}\n", "rows.jsonl:2: not valid JSON (a number too"),
-        (GOOD + b'{"a": ' + b"[" * 100_000 + b"\n", "rows.jsonl:2: not valid JSON (a number too"),
+        (GOOD + b'{"a": ' + b"[" * 100_000 + b"\n", "rows.jsonl:2: not valid JSON (brackets too"),
+        (
+            GOOD + b'{"a": ' + b"[" * 60 + b"]" * 60 + b"}\n",
+            "rows.jsonl:2: not valid JSON (brackets",
+        ),
+        (GOOD + b'{"a": ' + b"1" * 5_000 + b"}", "rows.jsonl:2: not valid JSON (a number too"),
+        (
+            GOOD + b'{"a": 1, "b": 2, "a": 1}\n',
+            "rows.jsonl:2: not valid JSON (the key 'a' is there",
+        ),
+        (b'{"a": {"b": 1, "b": 2}}', "rows.jsonl:1: not valid JSON (the key 'b' is there twice"),
         (GOOD + b'{"a": "\xff"}\n', "rows.jsonl: is not UTF-8 text (byte 16)"),
     ],
 )
@@ -320,6 +338,34 @@ def test_damaged_lines_are_named(tmp_path: Path, content, expected, packed) -> N
     else:
         path.write_bytes(content)
     assert message(path).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + GOOD * 2,
+        GOOD + b"\n \r\n\t\n" + GOOD,
+        b"\n" + GOOD + GOOD + b"\n\n",
+        GOOD + GOOD + b"  ",
+        b"\xef\xbb\xbf\n" + GOOD.replace(b"\n", b"\r\n") * 2,
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_byte_order_mark_and_blank_lines_say_nothing(
+    tmp_path: Path, content: bytes, packed: bool
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    if packed:
+        path.with_name("rows.jsonl.gz").write_bytes(gzip.compress(content))
+    else:
+        path.write_bytes(content)
+    assert [row for _, row in read_jsonl(path)] == [{"a": 1}, {"a": 1}]
+
+
+def test_a_document_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD)
+    assert read_json(path) == {"a": 1}
 
 
 def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
@@ -371,10 +417,13 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     [
         ('{"a": 1,\n "b": }\n', "x.json:2: not valid JSON"),
         ("", "x.json:1: not valid JSON"),
-        ("[" * 100_000, "x.json:1: not valid JSON (a number too long or brackets too deep)"),
-        ("[" * 60 + "]" * 60, "x.json:1: has 50 values in one another"),
-        ('{"a": ' * 60 + "1" + "}" * 60, "x.json:1: has 50 values in one another"),
-        ('{\n"a": ' + "1" * 41 + "}", "x.json:1: not valid JSON (a number too long or brackets"),
+        ("[" * 100_000, "x.json:1: not valid JSON (brackets too deep)"),
+        ("[" * 60 + "]" * 60, "x.json:1: not valid JSON (brackets too deep)"),
+        ('{"a": ' * 60 + "1" + "}" * 60, "x.json:1: not valid JSON (brackets too deep)"),
+        ('{\n"a": ' + "1" * 41 + "}", "x.json:1: not valid JSON (a number too long)"),
+        ('{"a": [{"b": 1, "b": 1}]}', "x.json:1: not valid JSON (the key 'b' is there twice)"),
+        ('{"a": NaN}', "x.json:1: not valid JSON (NaN is no number"),
+        ('{"a": [1, -Infinity]}', "x.json:1: not valid JSON (-Infinity is no number"),
     ],
 )
 def test_a_damaged_document_is_named_with_its_line(tmp_path: Path, content, expected) -> None:
@@ -403,3 +452,22 @@ def test_the_plain_file_comes_before_its_archive(tmp_path: Path) -> None:
     assert (read_text(path), read_text(path.with_name("x.txt.gz"))) == ("packed", "packed")
     path.write_text("plain")
     assert (read_bytes(path), read_text(path.with_name("x.txt.gz"))) == (b"plain", "packed")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO])
+def test_a_file_that_nobody_may_look_at_is_there(tmp_path: Path, monkeypatch, number: int) -> None:
+    """Its reader says that it cannot be read, not that there is none."""
+
+    def refuse(path: object, *_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr("os.lstat", refuse)
+    assert exists(tmp_path / "x.txt")
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(RecordError, match=re.escape(f"x.txt: unreadable ({os.strerror(number)})")):
+        read_text(tmp_path / "x.txt")
+
+
+def test_nothing_lies_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert not exists(tmp_path / "file" / "x.txt")

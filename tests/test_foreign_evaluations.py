@@ -1,5 +1,6 @@
 """Evaluations from anywhere: any seeds, any checkpoints, nothing recorded beside them."""
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from shared.protocol import SIDES
 from tests.conftest import Command, tree
 from tests.made_sides import record, side_of_means
 from tests.planted import edit_json
-from tests.synthetic import ROUND1, ROUND2, SMOKE, Plan, write_run
+from tests.synthetic import OLD_AJAX_SHA, ROUND1, ROUND2, SMOKE, Plan, write_run
 from tests.test_compare import checkout
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -51,7 +52,7 @@ def against_published(command: Command, root: Path, *options: object) -> Any:
     """Ajax in ``root`` against the published reference; what was printed and ``summary.json``."""
     sides = ("--ref-root", "published", "--ajax-root", root)
     number = () if "--round" in options else ("--round", 1)
-    done = command(compare.main, *number, *sides, *options)
+    done = command(compare.main, *number, *sides, "--out", root, *options)
     assert done.err == "", done.err
     name = "analysis3.json" if options[1:2] == (3,) else "summary.json"
     return done, json.loads((root / name).read_text())
@@ -89,7 +90,7 @@ def test_a_reference_of_five_seeds_against_the_published_ajax(
 ) -> None:
     root = write_side(tmp_path / "run", "reference", dict.fromkeys(range(3, 8), GRID))
     sides = ("--ref-root", root, "--ajax-root", "published")
-    done = command(compare.main, "--round", 1, *sides)
+    done = command(compare.main, "--round", 1, *sides, "--out", root)
     found = json.loads((root / "summary.json").read_text())
     assert (found["ref_S1_min"], found["ref_S1_max"]) == (s1(3), s1(7))
     assert found["A"] == pytest.approx(fmean(AJAX), abs=0.05)
@@ -220,6 +221,35 @@ def test_a_record_is_not_taken_for_a_window_that_it_is_not() -> None:
 
 
 # --- nothing beside them --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counted", [(), ("evals",), ("records",), ("evals", "records")])
+def test_rows_that_count_no_updates_are_read(
+    counted: tuple[str, ...], tmp_path: Path, command: Command
+) -> None:
+    root = write_run(tmp_path / "ajax", replace(ROUND1, sides=("ajax",), old=True))
+    for path in root.glob("ajax/s*/*.jsonl*"):
+        packed = path.suffix == ".gz"
+        text = gzip.decompress(path.read_bytes()).decode() if packed else path.read_text()
+        rows = [json.loads(line) for line in text.splitlines()]
+        if path.name.split(".")[0] not in counted:
+            rows = [{key: row[key] for key in row if key != "updates"} for row in rows]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        path.write_bytes(gzip.compress(lines.encode()) if packed else lines.encode())
+    done, found = against_published(command, root, "--ajax-commit", OLD_AJAX_SHA)
+    assert (done.status, done.failed_checks, found["A"] is not None) == (0, [], True)
+    assert ("NOT CHECKED ajax s0 updates: none are counted" in found["checks"]) == (not counted)
+
+
+def test_rows_of_the_least_keys_are_read(tmp_path: Path, command: Command) -> None:
+    root = write_side(tmp_path / "ajax", "ajax", dict.fromkeys(range(3), GRID))
+    for path in root.glob("ajax/s*/*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        least = [{key: row[key] for key in ("seed", "rows", "mean")} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in least))
+    done, found = against_published(command, root)
+    assert (done.status, done.failed_checks) == (0, [])
+    assert found["A"] == pytest.approx(fmean(map(s1, range(3))))
 
 
 def test_an_arm_that_is_not_recorded_is_said_to_be(tmp_path: Path, command: Command) -> None:

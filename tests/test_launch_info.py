@@ -131,6 +131,44 @@ def test_an_unknown_format_is_refused_with_its_line(tmp_path: Path) -> None:
         read_launches(path)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("round: 1\x1b[2J", "round is '1"),
+        ("round: 9", "round is '9', expected one of 1, 2, 3"),
+        ("round:", "round is ''"),
+        ("smoke: perhaps", "smoke is 'perhaps', expected yes or no"),
+        ("sides: both", "sides is 'both', expected reference"),
+        ("seeds: a b", "seeds is 'a b', expected whole numbers"),
+        ("seeds: 0,1", "seeds is '0,1', expected whole numbers"),
+        ("rows: 1e4", "rows is '1e4', expected a whole number"),
+        ("every: -400", "every is '-400', expected a whole number"),
+        ("jobs: 2", "'jobs' is there twice"),
+        ("reference arm: exact", "'reference arm' is there twice"),
+    ],
+)
+def test_an_odd_line_of_this_project_is_refused(line: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "launch_info.txt"
+    path.write_text(format_launch({"jobs": "1", "reference arm": "stock"}) + line + "\n")
+    with pytest.raises(RecordError) as caught:
+        read_launches(path)
+    assert str(caught.value).startswith(f"{path}:4: {said}")
+
+
+def test_a_published_file_may_say_anything_but_two_things() -> None:
+    twice = PUBLISHED + PUBLISHED.replace("20:29", "21:30")
+    (launch,) = parse_launches(twice + "seeds: all of them\n", "x")
+    assert launch.revision("reference") == Revision(SHA)
+    with pytest.raises(RecordError, match="x:14: 'reference' is there twice"):
+        parse_launches(f"{twice}\nreference: <reference-checkout> @ {OTHER}\n", "x")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+    path = tmp_path / "launch_info.txt"
+    path.write_text("\ufeff" + format_launch({"rows": "1600"}))
+    assert read_launches(path)[0].fields == {"format": "1", "rows": "1600"}
+
+
 def test_a_file_without_fields_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "launch_info.txt"
     path.write_text("nothing here\n")

@@ -83,16 +83,21 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
     "absurd score": (field(EPISODES, 2, "score", -1e300), f"{EPISODES}:2", "larger than any"),
     "absurd row": (field(EPISODES, 2, "row_last", 10**30), f"{EPISODES}:2", "larger than any"),
     "absurd metric": (field(RECORDS, 4, "train", {"a": 1e300}), f"{RECORDS}:4", "larger than any"),
-    "NaN return": (field(EVALS, 2, "returns", [1.0, float("nan")]), f"{EVALS}:2", "'returns' is n"),
+    "NaN return": (field(EVALS, 2, "returns", [1.0, float("nan")]), f"{EVALS}:2", "'returns' is ["),
     "not JSON": (
         relined(EVALS, lambda lines: lines.__setitem__(1, "step 800: 31.5\n")),
         f"{EVALS}:2",
         "not valid JSON",
     ),
-    "an empty line": (
-        relined(RECORDS, lambda lines: lines.insert(2, "\n")),
-        f"{RECORDS}:3",
-        "not valid JSON",
+    "a key twice": (
+        relined(EVALS, lambda lines: lines.__setitem__(1, '{"mean": 9.0, ' + lines[1][1:])),
+        f"{EVALS}:2",
+        "the key 'mean' is there twice",
+    ),
+    "out of order after an empty line": (
+        relined(RECORDS, lambda lines: (swap(lines), lines.insert(0, "\n"))),
+        f"{RECORDS}:4",
+        "800 follows 1200",
     ),
     "a list": (
         relined(EVALS, lambda lines: lines.__setitem__(0, "[1, 2]\n")),
@@ -125,6 +130,17 @@ DAMAGED: dict[str, tuple[Damage, str, str]] = {
         f"{RECORDS}:1",
         "'eval_mean' is nan",
     ),
+    "NaN metric": (
+        field(AJAX_RECORDS, 4, "train", {"a": float("nan")}),
+        f"{AJAX_RECORDS}:4",
+        "'train' is {'a': nan}",
+    ),
+    "infinite metric": (
+        field(RECORDS, 4, "train", {"a": float("-inf")}),
+        f"{RECORDS}:4",
+        "'train' is {'a': -inf}",
+    ),
+    "infinite S2": (field(AJAX_RECORDS, 4, "s2_logged", 1e999), f"{AJAX_RECORDS}:4", "s2_logged"),
     "NaN score": (field(EPISODES, 7, "score", float("nan")), f"{EPISODES}:7", "'score' is nan"),
     "null evaluation": (field(EVALS, 2, "mean", None), f"{EVALS}:2", "expected a number"),
     "text for a number": (field(EVALS, 2, "rows", "800"), f"{EVALS}:2", "expected an integer"),

@@ -12,7 +12,7 @@ from launch.lock import RoundLock
 from launch.signals import StopSignals
 from launch.supervise import supervise
 from shared.errors import UserError
-from shared.files import JsonlWriter
+from shared.jsonl import JsonlWriter
 from shared.layout import RunLayout
 from shared.own_directory import OwnDirectories
 from tests.rounds import AJAX_ALONE, Launch, end, pid_of, wait_for
