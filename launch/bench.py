@@ -1,4 +1,4 @@
-"""``nox -s bench``: how fast this machine is, what that makes of the rounds, and what may help.
+"""``nox -s bench``: how fast this machine is, and what that makes of the rounds.
 
 The file that it writes below ``.work/bench`` is what ``--dry-run`` of a round estimates from.
 """
@@ -20,7 +20,6 @@ from launch.places import Places
 from launch.plan import Plan, plan_round
 from launch.prepare import find_places
 from launch.programs import SideCache
-from launch.settings import SETTINGS, compare_settings
 from launch.tell import say
 from shared.errors import UserError, end_at_sigterm, run_command
 from shared.obtain import obtain_checkout
@@ -30,7 +29,6 @@ from shared.variables import xla_flags
 
 #: A busy machine is slower than it is: above this load a note is printed.
 BUSY = 0.5
-TICKS = 2
 
 
 def main() -> int:
@@ -46,11 +44,7 @@ def main() -> int:
     if busy > BUSY:
         say(f"note: load average {busy:.1f}; whatever else runs makes these figures worse")
     with tempfile.TemporaryDirectory(dir=place, prefix=".processes-") as scratch:
-        lab = Lab(found, Path(scratch), tiny=options.tiny, digest=options.settings is not None)
-        if options.settings is not None:
-            names = options.settings or list(SETTINGS)
-            compare_settings(lab, names, options.side or SIDES, cores, options.pairs, say)
-            return 0
+        lab = Lab(found, Path(scratch), tiny=options.tiny)
         effort = Effort(options.ticks, options.pairs, most_processes(cores))
         bench = measure(lab, effort, cores, say)
     path = this_bench(found, cores, tiny=options.tiny)
@@ -110,21 +104,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--dry-run reads. About 11 minutes on two cores.",
     )
     parser.add_argument(
-        "--ticks", type=int, metavar="N", help=f"ticks of 8 updates per figure ({TICKS})"
+        "--ticks", type=int, default=2, metavar="N", help="ticks of 8 updates per figure (2)"
     )
     parser.add_argument(
         "--pairs", type=int, default=12, metavar="N", help="pairs of blocks per ratio (12)"
-    )
-    parser.add_argument(
-        "--settings",
-        nargs="*",
-        choices=SETTINGS,
-        metavar="NAME",
-        help="instead, compare environment settings with the default, in turn: "
-        f"{', '.join(SETTINGS)} (default: all; XLA flags compile anew, minutes each)",
-    )
-    parser.add_argument(
-        "--side", nargs="+", choices=SIDES, help="of --settings: one side only (default: both)"
     )
     parser.add_argument("--tiny", action="store_true", help="tiny widths: the smokes' figures")
     parser.add_argument(
@@ -132,11 +115,6 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="a checkout of Ajax")
     options = parser.parse_args(arguments)
-    if options.settings is None and options.side is not None:
-        raise UserError(f"--side {' '.join(options.side)}: belongs to --settings; leave it out")
-    if options.settings is not None and options.ticks is not None:
-        raise UserError(f"--ticks {options.ticks}: --settings runs single ticks; give --pairs")
-    options.ticks = TICKS if options.ticks is None else options.ticks
     for name in ("ticks", "pairs"):
         if getattr(options, name) < 1:
             raise UserError(f"--{name} {getattr(options, name)}: give a positive number")

@@ -1,12 +1,11 @@
 """A process of the bench (``shared.pace``) as the bench sees it: started, told to go on, ended."""
 
 import json
-import os
 import subprocess
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +21,7 @@ from shared.variables import child_environment
 
 @dataclass(frozen=True)
 class BenchCommand:
-    """How a process is started; ``cpus`` are the cores it may use, ``None`` for all.
-
-    The ``log`` of one that fails is moved to ``kept_log``.
-    """
+    """How a process is started; the ``log`` of one that fails is moved to ``kept_log``."""
 
     side: Side
     argv: tuple[str, ...]
@@ -33,7 +29,6 @@ class BenchCommand:
     env: Mapping[str, str]
     log: Path
     kept_log: Path
-    cpus: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,6 @@ class Block:
     peak_bytes: int
     observer_s: float = 0.0
     evaluation_s: float = 0.0
-    digest: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -63,7 +57,7 @@ class BenchProcess:
         self.side, self._log, self._kept_log = command.side, command.log, command.kept_log
         command.log.parent.mkdir(parents=True, exist_ok=True)
         self._begun = time.monotonic()
-        with command.log.open("ab") as log, allowed_cpus(command.cpus):
+        with command.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
@@ -128,20 +122,6 @@ class BenchProcess:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-@contextmanager
-def allowed_cpus(cpus: frozenset[int] | None) -> Iterator[None]:
-    """While entered, what is started may use these cores only; ``None`` changes nothing."""
-    if cpus is None:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def update_seconds(blocks: Sequence[Block]) -> list[float]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from launch.bench_process import BenchCommand
-from launch.lab import Lab, Variant
+from launch.lab import Lab
 from launch.measured import Bench, Observers, Start, Together
 from launch.ratio import median_ratio
 from shared.protocol import Side
@@ -20,15 +20,15 @@ class StandInLab(Lab):
 
     kinds: Mapping[Side, str] = {"reference": "reference", "ajax": "ajax"}
 
-    def command(self, side: Side, variant: Variant) -> BenchCommand:
-        real = super().command(side, variant)
+    def command(self, side: Side) -> BenchCommand:
+        real = super().command(side)
         script = str(Path(stand_in_bench.__file__))
         cache = str(self.scratch / f"{side}.compiled")
         return replace(
             real,
             argv=(sys.executable, script, self.kinds[side], str(TICK_S[side]), cache),
             cwd=Path(__file__).parent,
-            env={**variant.env, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            env={"PYTHONPATH": str(Path(__file__).parent.parent)},
         )
 
 

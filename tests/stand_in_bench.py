@@ -1,9 +1,9 @@
 """Stands in for a side's process of the bench: paced as one, its ticks are sleeps of known length.
 
 ``python stand_in_bench.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
-COLD_S longer to start. KIND ``dies`` ends at its second command. Variable FASTER divides its ticks;
-variable SUMS is its digest; with VIRTUAL set its clock is the sum of its sleeps, which then take
-no time, its start apart. It prints on stdout as the sides do, which must not reach the bench.
+COLD_S longer to start. KIND ``dies`` ends at its second command. With VIRTUAL set its clock is the
+sum of its sleeps, which then take no time, its start apart. It prints on stdout as the sides do,
+which must not reach the bench.
 """
 
 import os
@@ -59,14 +59,13 @@ def main() -> None:
         state["observed"] = command.get("observed", False)
 
     def report() -> dict[str, Any]:
-        seconds = {name: state[name] for name in ("observer_s", "evaluation_s")}
-        return seconds | {"digest": os.environ.get("SUMS")}
+        return {name: state[name] for name in ("observer_s", "evaluation_s")}
 
     skip = 1 if kind == "ajax" else 0
     pace = Pace(replies, prepare=prepare, report=report, skip=skip)
     for tick in range(1, 100_000):
         if tick > FIRST_TICK:
-            sleep(tick_s / float(os.environ.get("FASTER", "1")))
+            sleep(tick_s)
         if state["observed"]:
             sleep(OBSERVER_S + EVALUATION_S)
             state["observer_s"] += OBSERVER_S
