@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from launch import options as asked
+from launch.bench_file import Bench
 from launch.describe import describe_plan, processes
 from launch.environments import is_built
 from launch.estimate import describe_estimate, expected_s, find_bench
-from launch.measured import Bench
 from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan

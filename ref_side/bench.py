@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.environment import FinishedEpisode
 
 #: Long enough for every block that a bench asks for, and the replay of a real run.
-ROWS = 20_000
+ROWS, SEED = 20_000, 0
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
     directory.mkdir(parents=True)
     settings = Settings(
         arm="stock",
-        seed=options.seed,
+        seed=SEED,
         rows=ROWS,
         every=N_ENVS,
         episodes=10,
@@ -45,7 +45,7 @@ def main() -> int:
         directory=directory,
         began=began,
     )
-    paced = paced_session()(settings, Recorder(directory, options.seed, ROWS, began))
+    paced = paced_session()(settings, Recorder(directory, SEED, ROWS, began))
     paced.pace = Pace(replies, settle=paced.settle, prepare=paced.prepare, report=paced.report)
     paced.run()
     return 0
@@ -112,7 +112,6 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--checkout", required=True, type=Path, metavar="DIR")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="must not exist")
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument("--tiny", action="store_true", help="tiny widths")
     return parser.parse_args()
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from launch import bench, dry_run, estimate, preflight
+from launch import dry_run, estimate, preflight
 from launch import options as asked
-from launch.estimate import describe_estimate, disk, memory, rounds_table, works
-from launch.measured import Published, Start, save
+from launch.bench_file import StartTimes, save
+from launch.estimate import PublishedSpeeds, describe_estimate, disk, memory, works
 from launch.plan import COSTS, plan_round
 from launch.programs import SideCache, mark_warm
 from launch.progress import duration
@@ -18,7 +18,7 @@ from launch.schedule import wall_time
 from shared.launch_info import append_launch
 from shared.protocol import ROUNDS, SERIES, SIDES, Side
 from tests.made_bench import made
-from tests.test_plan import CACHES, PLACES
+from tests.test_plan import PLACES
 
 
 def test_speeds_come_from_the_largest_measured_mix() -> None:
@@ -53,7 +53,10 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
 def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None:
     caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
     plan = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches, callbacks=False)
-    starts: dict[Side, Start] = {"reference": Start(9.0, 2.0), "ajax": Start(9.0, None)}
+    starts: dict[Side, StartTimes] = {
+        "reference": StartTimes(9.0, 2.0),
+        "ajax": StartTimes(9.0, None),
+    }
     tiny = made(tiny=True, start=starts)
     assert not any("not measured" in line for line in describe_estimate(plan, 1, tiny))
     for job in plan.jobs:
@@ -85,7 +88,7 @@ def test_without_a_bench_the_published_figures_are_named() -> None:
     assert "published figures of another machine; nox -s bench" in lines[0]
     assert not any("memory" in line for line in lines)
     cost = COSTS["reference", False]
-    published = Published(tiny=False)
+    published = PublishedSpeeds(tiny=False)
     assert published.update_s("reference", 1, {"reference": 2, "ajax": 0}) == cost.update_s
     assert published.start_s("reference", warm=True) == cost.warm_s < cost.start_s
 
@@ -99,19 +102,6 @@ def test_disk_grows_with_rows_and_seeds() -> None:
     sizes = [disk(plan_round(each, PLACES)) for each in ROUNDS.values()]
     assert sizes[0] == sizes[1] < sizes[2] < 100e6
     assert disk(plan_round(ROUNDS["1"], PLACES, sides=["ajax"])) < 1e6
-
-
-def test_the_table_of_rounds_marks_the_best() -> None:
-    plans = [plan_round(each, PLACES, caches=CACHES) for each in ROUNDS.values()]
-    table = rounds_table(plans, made()).splitlines()
-    assert table[0].split() == ["--jobs", "1", "--jobs", "2", "memory"]
-    assert [line.split("  ")[0] for line in table[1:]] == [f"round {name}" for name in ROUNDS]
-    assert all(line.count("*") == 1 and line.index("*") > 20 for line in table[1:])
-
-
-def test_the_rounds_of_a_bench_are_those_of_its_widths() -> None:
-    assert "round 3 (smoke)" in bench.describe_rounds(PLACES, made(tiny=True))
-    assert "smoke" not in bench.describe_rounds(PLACES, made())
 
 
 def test_a_bench_that_cannot_be_read_is_none(
@@ -192,7 +182,7 @@ def test_a_dry_run_of_several_parts_says_what_all_take(
     monkeypatch.setattr(sys, "argv", ["launch.round", *words, "--out", str(tmp_path / "out")])
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()
-    costs = Published(tiny=False)
+    costs = PublishedSpeeds(tiny=False)
     seconds = [
         wall_time(works(plan_round(ROUNDS[name], PLACES), costs), 1, costs) for name in SERIES["4"]
     ]
