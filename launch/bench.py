@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from launch.announcements import say
 from launch.bench_file import DIRECTORY, save
 from launch.bench_measurements import Effort, measure
 from launch.bench_process import ProcessStarter
@@ -19,7 +20,6 @@ from launch.limits import OBSERVER_RATIO, OBSERVER_SHARE, WARM_START, limits
 from launch.options import Options, ajax_source, usable_cores
 from launch.places import Places
 from launch.prepare import find_places
-from launch.tell import say
 from shared.errors import UserError, end_at_sigterm, run_command
 from shared.obtain import obtain_checkout
 from shared.protocol import ROUNDS, SIDES
@@ -75,8 +75,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         prog="nox -s bench --",
         description="Measure both sides at full width on this machine, which should be idle: "
         "start-up with a cold and a warm compilation cache, seconds per update alone and side by "
-        "side, memory, and what observing costs the reference. Says of three limits whether they "
-        "hold (yes or NO; the exit status does not depend on them): observers take at most "
+        "side, memory, and what observing costs the reference. Says whether three limits hold (yes "
+        "or NO; the exit status does not depend on them): observers take at most "
         f"{OBSERVER_SHARE:.0%} of training time; observed to bare, the ratio's interval holds 1 or "
         f"lies below {OBSERVER_RATIO}; a warm reference process starts within {WARM_START:.0%} of "
         f"its cold start-up. Writes {DIRECTORY}/, from which --dry-run says how long a round "
@@ -90,7 +90,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--tiny", action="store_true", help="tiny widths: the smokes' figures")
     parser.add_argument(
-        "--reference-checkout", type=Path, metavar="DIR", help="as of a round (default: cloned)"
+        "--reference-checkout", type=Path, metavar="DIR", help="the reference (default: cloned)"
     )
     parser.add_argument("--ajax-root", type=Path, metavar="DIR", help="a checkout of Ajax")
     options = parser.parse_args(arguments)

@@ -112,6 +112,7 @@ def bench_path(repo: Path, cpu: str, keys: Sequence[str], cores: int, *, tiny: b
 
 def save(path: Path, bench: Bench, limits: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the bench and what was said of its ``limits``; the one before it is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"format": FORMAT, **asdict(bench), "limits": list(limits)})
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from launch.announcements import say
 from launch.bench_file import Bench, MixSpeed, ObserverCosts, StartTimes
 from launch.bench_process import ROUND, BenchProcess, ProcessStarter, update_seconds
 from launch.ratio import median_ratio
-from launch.tell import say
 from shared.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES, Side
 from shared.provenance import system
