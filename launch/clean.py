@@ -20,15 +20,15 @@ FOLDERS = ("env", "cache", "cache/jax")
 
 def main() -> int:
     """Run the command; the exit status."""
-    names = parse().remove
+    asked = parse().remove
     if WORK.exists() and not WORK.is_dir():
         raise UserError(f"{WORK.relative_to(REPO)}: is a file, where a directory belongs; move it")
     lines = command_lines()
-    if names is None:
+    if asked is None:
         print(listing(lines), end="")
         print("\nnothing was removed; name what is to go: nox -s clean -- --remove NAME...")
         return 0
-    chosen = list(dict.fromkeys(map(find, names)))
+    chosen = list(dict.fromkeys(map(find, asked)))
     for name in chosen:
         if (user := user_of(WORK / name, lines)) is not None:
             raise UserError(
@@ -38,34 +38,35 @@ def main() -> int:
 
 
 def listing(lines: Sequence[tuple[int, str]]) -> str:
-    """A line for each entry: what its removal frees, its name, and who works with it.
+    """A line for each entry: the bytes that its removal frees, its name, and who works with it.
 
     ``lines`` are process ids and command lines of the running processes.
     """
-    names = sorted(name for folder in ("", *FOLDERS) for name in children(folder))
-    entries = {name: disk_bytes(WORK / name) for name in names if name not in FOLDERS}
-    text = "".join(
-        f"{megabytes(size):>9}  {name}{f'  in use: {user}' if user else ''}\n"
-        for name, size in entries.items()
-        for user in (user_of(WORK / name, lines),)
-    )
+    entries = {name: disk_bytes(WORK / name) for name in sorted(names() - {*FOLDERS})}
+    text = ""
+    for name, size in entries.items():
+        user = user_of(WORK / name, lines)
+        text += f"{megabytes(size):>9}  {name}{f'  in use: {user}' if user else ''}\n"
     return f"{text}{megabytes(sum(entries.values())):>9}  in all\n"
+
+
+def names() -> set[str]:
+    """What can be removed: the entries of ``.work/`` and of its folders; no link is followed."""
+    folders = [WORK, *(WORK / folder for folder in FOLDERS)]
+    places = [
+        place
+        for place in folders
+        if place.is_dir() and place.resolve() == WORK.resolve() / place.relative_to(WORK)
+    ]
+    return {path.relative_to(WORK).as_posix() for place in places for path in place.iterdir()}
 
 
 def find(name: str) -> str:
     """The entry that a user calls ``name``. Raises ``UserError`` where there is none."""
     entry = name.removeprefix(".work/").rstrip("/")
-    if entry not in (known for folder in ("", *FOLDERS) for known in children(folder)):
+    if entry not in names():
         raise UserError(f"--remove {name}: .work/ has no such entry; nox -s clean lists them")
     return entry
-
-
-def children(folder: str) -> list[str]:
-    """Names of what lies in ``folder`` of ``.work/``; a link is not followed."""
-    place = WORK / folder
-    if not place.is_dir() or (folder and place.is_symlink()):
-        return []
-    return [path.relative_to(WORK).as_posix() for path in place.iterdir()]
 
 
 def user_of(path: Path, lines: Sequence[tuple[int, str]]) -> str | None:

@@ -122,16 +122,17 @@ def test_without_a_directory_there_is_nothing_to_remove(work: Path, call: Call) 
 
 def test_a_link_is_removed_and_not_what_it_points_to(work: Path, call: Call) -> None:
     elsewhere = work.parent / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "kept").write_text("kept")
-    (work / "round2").symlink_to(elsewhere)
-    shutil.rmtree(work / "env")
-    (work / "env").symlink_to(elsewhere)
-    with pytest.raises(UserError, match="has no such entry"):
-        call("--remove", "env/kept")
-    assert call("--remove", "round2", "env") == 0
+    (elsewhere / "jax").mkdir(parents=True)
+    (elsewhere / "jax" / "kept").write_text("kept")
+    for name in ("round2", "env", "cache"):
+        shutil.rmtree(work / name, ignore_errors=True)
+        (work / name).symlink_to(elsewhere)
+    for outside in ("env/jax", "cache/jax", "cache/jax/kept"):
+        with pytest.raises(UserError, match="has no such entry"):
+            call("--remove", outside)
+    assert call("--remove", "round2", "env", "cache") == 0
     assert not (work / "round2").is_symlink()
-    assert (elsewhere / "kept").exists()
+    assert (elsewhere / "jax" / "kept").exists()
 
 
 def test_what_a_process_works_with_is_refused(

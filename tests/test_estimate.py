@@ -41,13 +41,13 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
     assert (ajax.side, ajax.start_s, ajax.program) == ("ajax", 150.0, None), "it is never kept"
     assert (first.start_s, first.warm_s) == (344.0, 25.0)
     assert first.program is not None
-    assert all(each.program == first.program for each in others)
+    assert all(work.program == first.program for work in others)
     assert plan.jobs[1].program is not None
     mark_warm(plan.jobs[1].program)
     warm = works(plan, made())[1]
     assert (warm.start_s, warm.program) == (25.0, None)
     bare = works(plan_round(ROUNDS["1"], PLACES), made())
-    assert {(each.start_s, each.program) for each in bare[1:]} == {(344.0, None)}
+    assert {(work.start_s, work.program) for work in bare[1:]} == {(344.0, None)}
 
 
 def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None
     for job in plan.jobs:
         assert job.program is not None
         mark_warm(job.program)
-    assert {each.side: each.start_s for each in works(plan, tiny)} == {"reference": 2, "ajax": 9}
+    assert {work.side: work.start_s for work in works(plan, tiny)} == {"reference": 2, "ajax": 9}
     assert any("not measured" in line for line in describe_estimate(plan, 1, tiny))
     observed = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches)
     (job,) = (job for job in observed.jobs if job.side == "ajax")
-    assert job.program not in {each.program for each in plan.jobs}
+    assert job.program not in {other.program for other in plan.jobs}
     mark_warm(job.program or tmp_path)
     assert not estimate.is_warm(job), "jax does not keep a program with a host callback"
 
@@ -99,21 +99,9 @@ def test_memory_is_that_of_the_largest_at_a_time() -> None:
 
 
 def test_disk_grows_with_rows_and_seeds() -> None:
-    sizes = [disk(plan_round(each, PLACES)) for each in ROUNDS.values()]
+    sizes = [disk(plan_round(chosen, PLACES)) for chosen in ROUNDS.values()]
     assert sizes[0] == sizes[1] < sizes[2] < 100e6
     assert disk(plan_round(ROUNDS["1"], PLACES, sides=["ajax"])) < 1e6
-
-
-def test_a_bench_that_cannot_be_read_is_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path = tmp_path / "bench.json"
-    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
-    assert estimate.find_bench(PLACES, 2, tiny=False) is None
-    path.write_text("{")
-    assert estimate.find_bench(PLACES, 2, tiny=False) is None
-    save(path, made())
-    assert estimate.find_bench(PLACES, 2, tiny=False) == made()
 
 
 @pytest.fixture
@@ -157,7 +145,7 @@ def test_a_dry_run_estimates_what_is_left_and_looks_at_the_room(
         output = capsys.readouterr().out
         left = replace(plan, jobs=plan.jobs[number:])
         assert next(describe_estimate(left, 1, None)) in output.splitlines()
-        names = " ".join(each.name for each in left.jobs)
+        names = " ".join(other.name for other in left.jobs)
         assert (f"\nleft to run: {names}\n" in output) is (number > 0)
         for path in job.expected_files:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +176,7 @@ def test_a_dry_run_of_several_parts_says_what_all_take(
     ]
     parts = [line for line in lines if line.startswith("estimate: ")]
     assert [line.split(" (")[0] for line in parts] == [
-        f"estimate: {duration(each)}" for each in seconds
+        f"estimate: {duration(part_s)}" for part_s in seconds
     ]
     made = "as things are, made first, once: environment reference, environment ajax, environment"
     assert sum(line.startswith(made) for line in lines) == 2

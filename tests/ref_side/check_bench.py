@@ -68,7 +68,7 @@ class Pacing(unittest.TestCase):
 
             session.pace = Pace(
                 replies,
-                commands=io.StringIO("".join(json.dumps(each) + "\n" for each in commands)),
+                commands=io.StringIO("".join(json.dumps(command) + "\n" for command in commands)),
                 settle=session.settle,
                 prepare=prepare,
                 report=session.report,
