@@ -1,9 +1,9 @@
 """What the tests of the bench share: stand-ins for its processes, and a bench made by hand."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from launch.bench_file import Bench, MixSpeed, ObserverCosts, StartTimes
 from launch.bench_process import ProcessStarter
@@ -18,7 +18,7 @@ TICK_S: dict[Side, float] = {"reference": 0.04, "ajax": 0.08}
 class StandInStarter(ProcessStarter):
     """Starts stand-ins instead of sides."""
 
-    kinds: Mapping[Side, str] = {"reference": "reference", "ajax": "ajax"}
+    kinds: ClassVar[dict[Side, str]] = {"reference": "reference", "ajax": "ajax"}
 
     def job(self, side: Side, name: str) -> Job:
         script, cache = stand_in_bench.__file__, self.scratch / f"{side}.compiled"
