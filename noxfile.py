@@ -139,7 +139,7 @@ def status(session: nox.Session) -> None:
 
 @nox.session(tags=["rounds"])
 def bench(session: nox.Session) -> None:
-    """Measure this machine and say how long every round takes on it (11 minutes)."""
+    """Measure this machine, for the estimates of --dry-run and three limits (11 minutes)."""
     run_here(session, "launch.bench")
 
 

@@ -1,39 +1,30 @@
-"""A process of the bench (``shared.pace``) as the bench sees it: started, told to go on, ended."""
+"""A process of the bench (``shared.pace``): started as a round starts its own, asked, ended."""
 
 import json
 import os
 import subprocess
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from launch.describe import shown
+from launch.places import Places
+from launch.plan import Job, plan_round
 from launch.processes import describe_exit, last_line
+from launch.programs import SideCache
 from shared.errors import UserError
 from shared.pace import UPDATES_PER_TICK
-from shared.protocol import Side
-from shared.variables import child_environment
+from shared.protocol import ROUNDS, SIDES, Side
+from shared.variables import child_environment, xla_flags
 
-
-@dataclass(frozen=True)
-class BenchCommand:
-    """How a process is started; ``cpus`` are the cores it may use, ``None`` for all.
-
-    The ``log`` of one that fails is moved to ``kept_log``.
-    """
-
-    side: Side
-    argv: tuple[str, ...]
-    cwd: Path
-    env: Mapping[str, str]
-    log: Path
-    kept_log: Path
-    cpus: frozenset[int] | None = None
+#: Rounds 1 and 2 have the sizes that Ajax's process is compiled for.
+ROUND = "1"
+MODULES: Mapping[Side, str] = {"reference": "ref_side.bench", "ajax": "ajax_side.bench"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,6 @@ class Block:
     peak_bytes: int
     observer_s: float = 0.0
     evaluation_s: float = 0.0
-    digest: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -57,28 +47,31 @@ class Block:
 
 
 class BenchProcess:
-    """One process of the bench. It is killed when the ``with`` block ends, however that happens."""
+    """One process of the bench. It is killed when the ``with`` block ends, however that happens.
 
-    def __init__(self, command: BenchCommand, inherited: Mapping[str, str]) -> None:
-        self.side, self._log, self._kept_log = command.side, command.log, command.kept_log
-        command.log.parent.mkdir(parents=True, exist_ok=True)
+    Its output goes to ``log``, which is kept in the directory above if the process fails.
+    """
+
+    def __init__(self, job: Job, log: Path) -> None:
+        self.side, self._log = job.side, log
+        #: The most memory that the process has held so far.
+        self.peak_bytes = 0
         self._begun = time.monotonic()
-        with command.log.open("ab") as log, allowed_cpus(command.cpus):
+        with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                command.argv,
-                cwd=command.cwd,
-                env=child_environment(command.env, inherited),
+                job.argv,
+                cwd=job.cwd,
+                env=child_environment(job.env, os.environ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=errors,
                 text=True,
                 start_new_session=True,
             )
 
-    def ready(self) -> tuple[float, Block]:
-        """Seconds from the start to the end of the first update, and what the process says then."""
-        block = self.result()
-        return block.marks[-1] - self._begun, block
+    def start_s(self) -> float:
+        """Wait for the first update; seconds from the start to its end."""
+        return self.result().marks[-1] - self._begun
 
     def go(self, ticks: int, **more: Any) -> None:
         """Ask for so many ticks; :meth:`result` waits for them."""
@@ -97,26 +90,20 @@ class BenchProcess:
             code = self._process.wait()
             ended = describe_exit(128 - code if code < 0 else code)
             said = last_line(self._log) or "nothing in its log"
-            log = shown(self._log.replace(self._kept_log))
+            log = self._log.replace(self._log.parent.with_name(f"failed-{self._log.name}"))
             raise UserError(
-                f"the bench's {self.side} process failed: {ended}, {said}; see its log, {log}"
+                f"the bench's {self.side} process failed: {ended}, {said}; see its log, "
+                f"{shown(log)}"
             )
         reply = json.loads(line)
-        return Block(**{**reply, "marks": tuple(reply["marks"])})
+        block = Block(**{**reply, "marks": tuple(reply["marks"])})
+        self.peak_bytes = block.peak_bytes
+        return block
 
     def run(self, ticks: int, **more: Any) -> Block:
         """Ask for so many ticks and wait for them."""
         self.go(ticks, **more)
         return self.result()
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                if stream is not None:
-                    stream.close()
-        self._process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -127,21 +114,59 @@ class BenchProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        self._process.wait()
 
 
-@contextmanager
-def allowed_cpus(cpus: frozenset[int] | None) -> Iterator[None]:
-    """While entered, what is started may use these cores only; ``None`` changes nothing."""
-    if cpus is None:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+@dataclass
+class ProcessStarter:
+    """Starts processes exactly as a round starts its own: same interpreter and variables.
+
+    ``scratch`` holds everything that they write. A program that one of them has compiled is found
+    by the next one in the cache there.
+    """
+
+    places: Places
+    scratch: Path
+    tiny: bool
+    started: list[BenchProcess] = field(default_factory=list)
+
+    def start(self, side: Side) -> BenchProcess:
+        """Start a process; wait for its :meth:`BenchProcess.start_s` next."""
+        name = f"{side}{len(self.started) + 1}"
+        process = BenchProcess(self.job(side, name), self.scratch / f"{name}.log")
+        self.started.append(process)
+        return process
+
+    def job(self, side: Side, name: str) -> Job:
+        """The process of ``side`` in a round, but for its module and its options."""
+        plan = plan_round(
+            ROUNDS[ROUND],
+            replace(self.places, out=self.scratch),
+            sides=[side],
+            xla_flags=xla_flags(),
+            caches={each_side: SideCache(self.scratch / "cache", None) for each_side in SIDES},
+        )
+        job = plan.jobs[0]
+        if side == "reference":
+            # One seed: all of the reference's processes train the same.
+            options = ["--checkout", self.places.checkout, "--out", self.scratch / name]
+        else:
+            options = ["--seeds", *job.seeds]
+            options += ["--ajax-root", self.places.ajax_root] if self.places.ajax_root else []
+        options += ["--tiny"] if self.tiny else []
+        return replace(job, argv=(job.argv[0], "-m", MODULES[side], *map(str, options)))
+
+    def peak_bytes(self) -> dict[Side, int]:
+        """The most memory that a process of each side has held."""
+        return {
+            side: max(process.peak_bytes for process in self.started if process.side == side)
+            for side in SIDES
+        }
 
 
 def update_seconds(blocks: Sequence[Block]) -> list[float]:
@@ -153,8 +178,8 @@ def update_seconds(blocks: Sequence[Block]) -> list[float]:
     end = min(block.marks[-1] for block in blocks)
     if end <= begin:
         raise ValueError("the blocks share no time")
-    ticks = [ticks_by(block.marks, end) - ticks_by(block.marks, begin) for block in blocks]
-    return [(end - begin) / each / UPDATES_PER_TICK for each in ticks]
+    done = [ticks_by(block.marks, end) - ticks_by(block.marks, begin) for block in blocks]
+    return [(end - begin) / ticks / UPDATES_PER_TICK for ticks in done]
 
 
 def ticks_by(marks: Sequence[float], moment: float) -> float:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from launch.after import Command, Comparison
+from launch.comparisons import Command, Comparison
 from launch.plan import Job, Plan
 from shared.protocol import Round, updates
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from launch import options as asked
+from launch.announcements import foreseen
+from launch.bench_file import Bench
 from launch.describe import describe_plan, processes
 from launch.environments import is_built
 from launch.estimate import describe_estimate, expected_s, find_bench
-from launch.measured import Bench
 from launch.options import Options
 from launch.places import Places
 from launch.plan import Plan
@@ -15,7 +16,6 @@ from launch.preflight import check_room
 from launch.prepare import check_start, environments, find_places, make_plan, start_fields
 from launch.progress import duration
 from launch.resume import check_same_sides, remaining
-from launch.tell import foreseen
 from shared.checkout import verify_checkout
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.obtain import check_named

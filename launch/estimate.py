@@ -1,18 +1,19 @@
 """What a round will take here, in time, memory and disk: by the bench, or by published figures."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from launch.bench_file import Bench, bench_path, load
 from launch.cache import cache_key
 from launch.describe import megabytes
-from launch.measured import Bench, Published, bench_path, load
 from launch.places import Places
-from launch.plan import Job, Plan
+from launch.plan import COSTS, Job, Plan
 from launch.preflight import inspect_python
 from launch.progress import duration
-from launch.schedule import Speed, Work, best_limit, wall_time
+from launch.schedule import Mix, Speed, Work, best_limit, wall_time
 from shared.cpu import describe_cpu
 from shared.errors import UserError
 from shared.protocol import SIDES, Side, updates
@@ -30,6 +31,22 @@ class Costs(Speed, Protocol):
         """Seconds of start-up of a process of ``side``."""
 
 
+@dataclass(frozen=True)
+class PublishedSpeeds:
+    """Stands in for a bench: the published figures, of two cores and two processes at a time."""
+
+    tiny: bool
+
+    def update_s(self, side: Side, seeds: int, mix: Mix) -> float:  # noqa: ARG002
+        """As :class:`launch.schedule.Speed`, whatever runs beside."""
+        return COSTS[side, self.tiny].update_s * seeds
+
+    def start_s(self, side: Side, *, warm: bool) -> float:
+        """Seconds of start-up of a process of ``side``."""
+        cost = COSTS[side, self.tiny]
+        return cost.warm_s if warm else cost.start_s
+
+
 def is_kept(job: Job) -> bool:
     """Whether the cache keeps what the process compiles: not with a host callback of jax's."""
     return job.program is not None and (job.side == "reference" or "--no-callbacks" in job.argv)
@@ -40,21 +57,16 @@ def is_warm(job: Job) -> bool:
     return is_kept(job) and job.program is not None and job.program.exists()
 
 
-def is_warm_ajax(job: Job) -> bool:
-    """Whether it is an Ajax process, without callbacks, that finds its program in the cache."""
-    return job.side == "ajax" and is_warm(job)
-
-
-def works(plan: Plan, costs: Costs, warm: Callable[[Job], bool] = is_warm) -> tuple[Work, ...]:
+def works(plan: Plan, costs: Costs) -> tuple[Work, ...]:
     """The plan's processes, in their order, as the schedule takes them."""
     return tuple(
         Work(
             name=job.name,
             side=job.side,
-            start_s=costs.start_s(job.side, warm=warm(job)),
+            start_s=costs.start_s(job.side, warm=is_warm(job)),
             updates=updates(plan.round.rows),
             seeds=len(job.seeds),
-            program=str(job.program) if is_kept(job) and not warm(job) else None,
+            program=str(job.program) if is_kept(job) and not is_warm(job) else None,
             warm_s=costs.start_s(job.side, warm=True),
         )
         for job in plan.jobs
@@ -77,7 +89,7 @@ def this_bench(places: Places, cores: int, *, tiny: bool) -> Path:
 
 def expected_s(plan: Plan, limit: int, bench: Bench | None) -> float:
     """Seconds that the plan takes, by the bench's figures, else by the published ones."""
-    costs: Costs = bench or Published(plan.round.tiny)
+    costs: Costs = bench or PublishedSpeeds(plan.round.tiny)
     return wall_time(works(plan, costs), limit, costs)
 
 
@@ -89,7 +101,7 @@ def describe_estimate(plan: Plan, limit: int, bench: Bench | None) -> Iterator[s
         else "from published figures of another machine; nox -s bench measures this one"
     )
     yield f"estimate: {duration(expected_s(plan, limit, bench))} ({source})"
-    if bench is not None and any(map(is_warm_ajax, plan.jobs)):
+    if bench is not None and any(job.side == "ajax" and is_warm(job) for job in plan.jobs):
         yield "  at most: what Ajax saves without callbacks and with a warm cache is not measured"
     if bench is not None:
         best, seconds = best_limit(works(plan, bench), bench.most, bench)
@@ -113,22 +125,3 @@ def disk(plan: Plan) -> int:
     episodes = chosen.rows // EPISODE_ROWS * EPISODE_BYTES
     alone: dict[Side, int] = {"reference": CHECKPOINT_BYTES + episodes + progress, "ajax": progress}
     return sum(alone[job.side] + seed * len(job.seeds) for job in plan.jobs)
-
-
-def rounds_table(plans: Sequence[Plan], bench: Bench) -> str:
-    """Expected wall time of each plan by number of jobs, with a warm cache; the best is marked."""
-    limits = range(1, bench.most + 1)
-    lines = [["", *(f"--jobs {limit}" for limit in limits), "memory"]]
-    for plan in plans:
-        # What the cache can keep is in it.
-        planned = works(plan, bench, is_kept)
-        times = [wall_time(planned, limit, bench) for limit in limits]
-        best = times.index(min(times))
-        cells = [f"{duration(each)}{' *' if n == best else ''}" for n, each in enumerate(times)]
-        name = f"round {plan.round.name}{' (smoke)' if plan.round.tiny else ''}"
-        lines.append([name, *cells, megabytes(memory(plan.jobs, best + 1, bench))])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )

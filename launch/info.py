@@ -11,7 +11,6 @@ from launch.places import Places
 from launch.plan import Plan
 from launch.preflight import PythonFacts
 from launch.registration import is_governed
-from launch.settings import SETTINGS
 from shared.errors import UserError
 from shared.git import git, git_bytes
 from shared.launch_info import PROJECT, Revision
@@ -21,9 +20,10 @@ from shared.protocol import REFERENCE_COMMIT, Side
 from shared.provenance import ELSEWHERE, REPO, git_state, system
 from shared.variables import XLA_FLAGS_VARIABLE, child_environment
 
-#: Variables that the bench looks at for their speed, and their like of other libraries.
-SETTING_VARIABLES = {name for each in SETTINGS.values() for name in each.env} | {
-    *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+#: Variables that can change a side's speed: of threads, of memory, and of libraries loaded first.
+SETTING_VARIABLES = {
+    *("GLIBC_TUNABLES", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"),
+    *("NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
 }
 _SETTING_PREFIXES = ("MALLOC", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "TCMALLOC_")
 

@@ -1,19 +1,17 @@
 """Does this machine keep what the project asks of its rounds? Yes or no, by a bench's figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from launch.measured import Bench
+from launch.bench_file import Bench
 
-#: Limits of issue 4 (rounds that people can live with), at full width: time inside observers over
-#: training time; the interval of observed to bare ticks holds 1 or lies below this; start-up of a
-#: reference process with a warm cache over that with a cold one.
+#: At full width: time inside observers over training time; the interval of observed to bare ticks
+#: holds 1 or lies below this; start-up of a warm reference process over that of a cold one.
 OBSERVER_SHARE, OBSERVER_RATIO, WARM_START = 0.01, 1.02, 0.1
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Limit:
     """One limit: what was ``measured``, in words, and whether it ``holds``."""
 
     limit: str
@@ -23,12 +21,8 @@ class Verdict:
     def __str__(self) -> str:
         return f"{'yes' if self.holds else 'NO'}: {self.limit}: {self.measured}"
 
-    def to_json(self) -> Mapping[str, Any]:
-        """The fields as a JSON object."""
-        return {"limit": self.limit, "measured": self.measured, "holds": self.holds}
 
-
-def verdicts(bench: Bench) -> Sequence[Verdict]:
+def limits(bench: Bench) -> Sequence[Limit]:
     """What a bench says of each limit; at tiny widths nothing, where starting is most of the work.
 
     The ratio's interval counts whatever its confidence, which ``measured`` tells.
@@ -36,22 +30,21 @@ def verdicts(bench: Bench) -> Sequence[Verdict]:
     if bench.tiny:
         return ()
     share, ratio = bench.observers.share, bench.observers.ratio
-    start = bench.start["reference"]
-    warm = start.cold_s if start.warm_s is None else start.warm_s
+    cold, warm = (bench.start_s("reference", warm=warm) for warm in (False, True))
     return (
-        Verdict(
+        Limit(
             f"observers take at most {OBSERVER_SHARE:.0%} of training time by their clock",
             f"{share:.2%}",
             share <= OBSERVER_SHARE,
         ),
-        Verdict(
+        Limit(
             f"observed to bare, the interval holds 1 or lies below {OBSERVER_RATIO}",
             str(ratio),
             ratio.low <= 1 <= ratio.high or ratio.high < OBSERVER_RATIO,
         ),
-        Verdict(
+        Limit(
             f"a warm reference process starts within {WARM_START:.0%} of its cold start-up",
-            f"{warm:.1f} s of {start.cold_s:.1f} s",
-            warm <= WARM_START * start.cold_s,
+            f"{warm:.1f} s of {cold:.1f} s",
+            warm <= WARM_START * cold,
         ),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launch.after import Command, Comparison, comparisons, scan
+from launch.comparisons import Command, Comparison, comparisons, scan
 from launch.finished import expected_files
 from launch.places import Places
 from launch.programs import SideCache, cache_environment, program_marker

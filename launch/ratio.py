@@ -29,26 +29,21 @@ class Ratio:
         )
 
 
-def median_ratio(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
-    """The median ratio with the narrowest interval of the sign test that is wide enough.
+def median_ratio(ratios: Sequence[float]) -> Ratio:
+    """The median of one ratio or more, with the sign test's narrowest interval that is wide enough.
 
     Order statistics k and n + 1 - k hold the median with probability 1 - 2 P(Binomial(n, 1/2) < k),
-    whatever the distribution. ``ratios`` holds at least one.
+    whatever the distribution.
     """
     ordered, count = sorted(ratios), len(ratios)
     rank = 1
-    while 2 * (rank + 1) <= count + 1 and coverage(count, rank + 1) >= confidence:
+    while 2 * (rank + 1) <= count + 1 and coverage(count, rank + 1) >= CONFIDENCE:
         rank += 1
-    return Ratio(
-        median=statistics.median(ordered),
-        low=ordered[rank - 1],
-        high=ordered[count - rank],
-        pairs=count,
-        confidence=coverage(count, rank),
-    )
+    low, high = ordered[rank - 1], ordered[count - rank]
+    return Ratio(statistics.median(ordered), low, high, count, coverage(count, rank))
 
 
 def coverage(count: int, rank: int) -> float:
     """Probability that order statistics ``rank`` and ``count + 1 - rank`` hold the median."""
-    below = sum(math.comb(count, each) for each in range(rank))
+    below = sum(math.comb(count, successes) for successes in range(rank))
     return max(0.0, 1.0 - below / float(2 ** (count - 1)))

@@ -4,11 +4,12 @@ import os
 from contextlib import suppress
 
 from launch import options as asked
+from launch.announcements import announce, announce_detached, say
 from launch.cache import WarmUp
 from launch.describe import processes, shown
 from launch.detach import detach
 from launch.dry_run import dry_run
-from launch.follow import follow
+from launch.follow_up import follow
 from launch.lock import RoundLock
 from launch.options import Options
 from launch.plan import Plan
@@ -17,8 +18,7 @@ from launch.resume import check_same_sides, find_orphans, remaining, set_aside, 
 from launch.signals import StopSignals
 from launch.supervise import Result, supervise
 from launch.table import launcher_words
-from launch.tell import announce, announce_detached, say
-from launch.watch import watch
+from launch.watchers import watch
 from shared.command_start import SESSION_VARIABLE
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, end_at_sigterm, run_command
 from shared.launch_info import append_launch

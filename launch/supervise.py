@@ -73,7 +73,7 @@ class Result:
 class Watcher(Protocol):
     """Who is told what happens: plain lines or a live board.
 
-    What it raises ends the supervisor, and with it every process: ``launch.watch`` lets nothing
+    What it raises ends the supervisor, and with it every process: ``launch.watchers`` lets nothing
     through.
     """
 

@@ -51,7 +51,7 @@ class Line:
 
 def round_lines(state: RoundState, width: int, *, notes: bool = True) -> list[Line]:
     """Title, a line per process, the total, and ``notes`` on what needs a word more."""
-    rows = [_cells(each) for each in state.processes]
+    rows = [_cells(process) for process in state.processes]
     widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
     bars = sum(widths) + len(_GAP) * len(widths) + BAR <= width
     lines = [Line(_title(state), _BOLD), Line(_row(_HEADS, widths), _DIM)]
@@ -111,9 +111,9 @@ def _title(state: RoundState) -> str:
 def _activity(state: RoundState) -> str:
     words = launcher_words(state.launcher)
     ended = state.launcher is not None and state.launcher.exit_code == 0
-    if ended and any(each.state is not State.FINISHED for each in state.processes):
+    if ended and any(process.state is not State.FINISHED for process in state.processes):
         return "ended well, but its files are not whole any more"
-    active = any(each.state in (*RUNNING, State.WAITING) for each in state.processes)
+    active = any(process.state in (*RUNNING, State.WAITING) for process in state.processes)
     doing = "running" if active else "its processes have ended"
     return f"{doing}, {words}" if state.running else words
 
@@ -147,16 +147,13 @@ def _bar(fraction: float) -> str:
 
 
 def _total(state: RoundState, widths: Sequence[int]) -> str:
-    counts = {
-        word: sum(each.state in states for each in state.processes)
-        for word, states in {
-            "finished": (State.FINISHED,),
-            "running": RUNNING,
-            "waiting": (State.WAITING,),
-        }.items()
-    }
-    finished = f"{counts.pop('finished')} of {len(state.processes)} finished"
-    parts = [finished, *(f"{count} {word}" for word, count in counts.items() if count)]
+    states = [process.state for process in state.processes]
+    parts = [f"{states.count(State.FINISHED)} of {len(states)} finished"]
+    for count, word in (
+        (sum(map(states.count, RUNNING)), "running"),
+        (states.count(State.WAITING), "waiting"),
+    ):
+        parts += [f"{count} {word}"] if count else []
     parts.append(f"{int(100 * state.fraction)} %")
     if state.running and state.left_s > 0:
         parts.append(f"about {duration(state.left_s)} left")
@@ -165,11 +162,11 @@ def _total(state: RoundState, widths: Sequence[int]) -> str:
 
 def _notes(state: RoundState) -> Iterator[str]:
     run = RunLayout(state.out)
-    for each in state.processes:
-        if each.note is not None:
-            log = run.log(each.job.name)
+    for process in state.processes:
+        if process.note is not None:
+            log = run.log(process.job.name)
             where = f"; log: {shown(log)}" if log.exists() else ""
-            yield f"{each.job.name}: {each.note}{where}"
-    unfinished = any(each.state is not State.FINISHED for each in state.processes)
+            yield f"{process.job.name}: {process.note}{where}"
+    unfinished = any(process.state is not State.FINISHED for process in state.processes)
     if unfinished and not state.running and state.launcher is not None:
         yield "to continue, start the same round again: what has finished is not run again"

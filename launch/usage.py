@@ -20,16 +20,25 @@ def command_lines() -> list[tuple[int, str]]:
     Where there is a ``/proc``, its working directory and its compilation cache follow. Raises
     ``UserError`` where nothing tells which processes run: then anything may be in use.
     """
-    found = _read_proc() if (PROC / "self" / "cmdline").exists() else _ask_ps()
-    return [each for each in found if each[0] not in (os.getpid(), os.getppid())]
+    lines = _read_proc() if (PROC / "self" / "cmdline").exists() else _ask_ps()
+    return [(pid, line) for pid, line in lines if pid not in (os.getpid(), os.getppid())]
+
+
+def mentions(line: str, path: Path) -> bool:
+    """Whether a command line has ``path``, or something below it, as a word or a part of one."""
+    return re.search(rf"(?<![\w/]){re.escape(str(path))}(?![\w.-])", line) is not None
 
 
 def _read_proc() -> Iterator[tuple[int, str]]:
-    for process in PROC.iterdir():
+    for process in PROC.glob("[0-9]*"):
         with suppress(OSError):  # gone since it was listed
-            if process.name.isdigit() and (words := (process / "cmdline").read_bytes()):
-                line = os.fsdecode(words.replace(b"\0", b" "))
-                yield int(process.name), f"{line} {_whereabouts(process)}"
+            if words := (process / "cmdline").read_bytes():
+                line = words.replace(b"\0", b" ")
+                with suppress(OSError):  # another user's
+                    variables = (process / "environ").read_bytes().split(b"\0")
+                    cache = [word for word in variables if word.startswith(CACHE_VARIABLE)]
+                    line = b" ".join([line, bytes((process / "cwd").readlink()), *cache])
+                yield int(process.name), os.fsdecode(line)
 
 
 def _ask_ps() -> Iterator[tuple[int, str]]:
@@ -39,24 +48,10 @@ def _ask_ps() -> Iterator[tuple[int, str]]:
     except (OSError, subprocess.CalledProcessError) as error:
         reason = "not found" if isinstance(error, OSError) else error.stderr.strip() or "failed"
         raise UserError(
-            f"ps: {reason.splitlines()[0]}, so that nothing tells what is in use; install ps "
+            f"ps: {reason.splitlines()[0]}; without it nothing tells what is in use. Install ps "
             "(often the package procps), or remove by hand what no process uses"
         ) from None
     for line in done.stdout.splitlines():
         pid, _, arguments = line.strip().partition(" ")
         if pid.isdigit():
             yield int(pid), arguments
-
-
-def _whereabouts(process: Path) -> str:
-    try:
-        variables = (process / "environ").read_bytes().split(b"\0")
-        cache = b" ".join(each for each in variables if each.startswith(CACHE_VARIABLE))
-        return f"{(process / 'cwd').readlink()} {os.fsdecode(cache)}"
-    except OSError:
-        return ""  # another user's, or gone
-
-
-def mentions(line: str, path: Path) -> bool:
-    """Whether a command line has ``path``, or something below it, as a word or a part of one."""
-    return re.search(rf"(?<![\w/]){re.escape(str(path))}(?![\w.-])", line) is not None

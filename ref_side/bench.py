@@ -5,7 +5,6 @@ tick what they do in a run at every tenth (progress) or later (checkpoint, evalu
 """
 
 import argparse
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,9 +20,7 @@ if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.environment import FinishedEpisode
 
 #: Long enough for every block that a bench asks for, and the replay of a real run.
-ROWS = 20_000
-#: Updates after which parameters are compared between settings.
-DIGEST_UPDATES = 4
+ROWS, SEED = 20_000, 0
 
 
 def main() -> int:
@@ -39,7 +36,7 @@ def main() -> int:
     directory.mkdir(parents=True)
     settings = Settings(
         arm="stock",
-        seed=options.seed,
+        seed=SEED,
         rows=ROWS,
         every=N_ENVS,
         episodes=10,
@@ -48,8 +45,7 @@ def main() -> int:
         directory=directory,
         began=began,
     )
-    paced = paced_session()(settings, Recorder(directory, options.seed, ROWS, began))
-    paced.with_digest = options.digest
+    paced = paced_session()(settings, Recorder(directory, SEED, ROWS, began))
     paced.pace = Pace(replies, settle=paced.settle, prepare=paced.prepare, report=paced.report)
     paced.run()
     return 0
@@ -66,17 +62,13 @@ def paced_session() -> Any:
 
     class PacedSession(Session):
         pace: Pace
-        with_digest = False
         #: Detached until the bench asks: start-up is that of training alone.
         _observed = False
-        _digest: str | None = None
 
         def _make_agent(self) -> Any:
             agent = super()._make_agent()
             self._observed_train = agent.train
             self._attach(observed=False)
-            if self.with_digest:
-                self._digest = digest(agent)
             return agent
 
         def _attach(self, *, observed: bool) -> None:
@@ -106,50 +98,9 @@ def paced_session() -> Any:
             return {
                 "observer_s": self._observing.seconds,
                 "evaluation_s": self._evaluating.seconds,
-                "digest": self._digest,
             }
 
     return PacedSession
-
-
-def digest(agent: Any) -> str:
-    """SHA-256 of the parameters after a few updates of a copy on made-up data.
-
-    ``agent`` is as built: neither its parameters nor its random stream change. Equal digests of
-    two processes mean that they compute the same, bit for bit.
-    """
-    import jax
-    import numpy as np
-
-    def put(value: Any) -> Any:
-        return jax.device_put(value, agent.train_sharded)
-
-    rng = np.random.default_rng(0)
-    sizes = agent.config.batch_size, agent.config.batch_length
-    blank = agent._dummy_batch(agent.spaces, sizes)
-    data = put({name: made_up(rng, value) for name, value in sorted(blank.items())})
-    seeds = put([rng.integers(0, 2**32 - 1, 2, np.uint32) for _ in range(DIGEST_UPDATES)])
-    # A copy: updating gives the buffers away. The optimiser's entries are trees.
-    params = jax.tree.map(lambda value: value.copy(), dict(agent.params))
-    carry = agent._init_train(params, seeds[0], sizes[0])
-    for seed in seeds:
-        kept = {name: value for name, value in params.items() if name in agent.policy_keys}
-        given = {name: value for name, value in params.items() if name not in kept}
-        params, _, carry, _ = agent._train(kept, given, data, carry, seed)
-    found = hashlib.sha256()
-    for name, value in sorted(params.items()):
-        for leaf in jax.tree.leaves(value):
-            found.update(name.encode() + np.asarray(leaf).tobytes())
-    return found.hexdigest()
-
-
-def made_up(rng: Any, blank: Any) -> Any:
-    """Random values in the shape and type of ``blank``; flags are rarely set."""
-    if blank.dtype == bool:
-        return rng.random(blank.shape) < 0.02
-    if blank.dtype.kind == "f":
-        return rng.standard_normal(blank.shape).astype(blank.dtype)
-    return rng.integers(0, 2, blank.shape).astype(blank.dtype)
 
 
 def parse() -> argparse.Namespace:
@@ -161,13 +112,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--checkout", required=True, type=Path, metavar="DIR")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="must not exist")
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument("--tiny", action="store_true", help="tiny widths")
-    parser.add_argument(
-        "--digest",
-        action="store_true",
-        help=f"first compute what {DIGEST_UPDATES} updates on made-up data give",
-    )
     return parser.parse_args()
 
 

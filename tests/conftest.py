@@ -17,11 +17,9 @@ from analysis import compare, published, reproduce
 from shared.errors import UserError, run_command
 from shared.obtain import obtain_checkout
 from tests.inside import ROOT, out_of_reach
-from tests.made_bench import StandInLab
 from tests.rounds import STAND_IN, Launch, git
 from tests.synthetic import SMOKE, write_run
 from tests.synthetic_round4 import write_round4
-from tests.test_plan import PLACES
 
 # No deadline: the machine may be busy. No database: a test run leaves nothing behind.
 settings.register_profile("project", max_examples=60, deadline=None, database=None)
@@ -164,12 +162,6 @@ def reference() -> None:
         obtain_checkout()
     except UserError as error:
         out_of_reach(f"the reference checkout is out of reach: {error}")
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> StandInLab:
-    """The bench's lab, of stand-ins for both sides at full width."""
-    return StandInLab(PLACES, tmp_path, tiny=False)
 
 
 # --- results/ -------------------------------------------------------------------------------------

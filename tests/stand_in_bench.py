@@ -1,9 +1,8 @@
-"""Stands in for a side's process of the bench: paced as one, its ticks are sleeps of known length.
+"""Stands in for a side's process of the bench: paced as one, on a clock that is set by hand.
 
-``python stand_in_bench.py KIND TICK_S CACHE``; the first process to find no file CACHE takes
-COLD_S longer to start. KIND ``dies`` ends at its second command. Variable FASTER divides its ticks;
-variable SUMS is its digest; with VIRTUAL set its clock is the sum of its sleeps, which then take
-no time, its start apart. It prints on stdout as the sides do, which must not reach the bench.
+``python stand_in_bench.py KIND TICK_S CACHE``: a tick takes TICK_S seconds by that clock, and the
+first process to find no file CACHE starts COLD_S later. KIND ``dies`` ends at its second command,
+``stays`` never answers it. It prints on stdout as the sides do, which must not reach the bench.
 """
 
 import os
@@ -18,21 +17,7 @@ from shared import pace as shared_pace
 from shared.pace import FIRST_TICK, Pace, take_stdout
 
 #: Seconds of a cold start, of the observers of one tick, and of an evaluation.
-COLD_S, OBSERVER_S, EVALUATION_S = 1.5, 0.004, 0.02
-
-
-class VirtualClock:
-    """Stands in for the clock that ticks are marked with; it starts at 0 with every command."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        shared_pace.time = SimpleNamespace(monotonic=lambda: self.now)  # type: ignore[assignment]
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    def restart(self) -> None:
-        self.now = 0.0
+COLD_S, OBSERVER_S, EVALUATION_S = 1000.0, 0.004, 0.02
 
 
 def main() -> None:
@@ -40,37 +25,28 @@ def main() -> None:
     replies = take_stdout()
     print("Observation space", flush=True)
     os.system("echo a library prints too")
-    clock = VirtualClock() if "VIRTUAL" in os.environ else None
-    sleep = clock.sleep if clock is not None else time.sleep
-    if not cache.exists():
-        time.sleep(COLD_S)  # start-up is measured from outside
-        cache.write_text("compiled")
-    state: dict[str, Any] = {"observed": False, "observer_s": 0.0, "evaluation_s": 0.0}
-    commands = 0
+    # The bench measures start-up from outside, by the system's clock.
+    now = time.monotonic() + (0.0 if cache.exists() else COLD_S)
+    cache.write_text("compiled")
+    shared_pace.time = SimpleNamespace(monotonic=lambda: now)  # type: ignore[assignment]
+    observed, commands, seconds = False, 0, {"observer_s": 0.0, "evaluation_s": 0.0}
 
     def prepare(command: Mapping[str, Any]) -> None:
-        nonlocal commands
-        commands += 1
-        if clock is not None:
-            clock.restart()
+        nonlocal now, observed, commands
+        now, observed, commands = 0.0, command.get("observed", False), commands + 1
         if kind == "dies" and commands == 2:
             print("Traceback: out of memory", file=sys.stderr)
             os._exit(7)
-        state["observed"] = command.get("observed", False)
+        if kind == "stays" and commands == 2:
+            time.sleep(600)
 
-    def report() -> dict[str, Any]:
-        seconds = {name: state[name] for name in ("observer_s", "evaluation_s")}
-        return seconds | {"digest": os.environ.get("SUMS")}
-
-    skip = 1 if kind == "ajax" else 0
-    pace = Pace(replies, prepare=prepare, report=report, skip=skip)
+    pace = Pace(replies, prepare=prepare, report=lambda: seconds, skip=int(kind == "ajax"))
     for tick in range(1, 100_000):
-        if tick > FIRST_TICK:
-            sleep(tick_s / float(os.environ.get("FASTER", "1")))
-        if state["observed"]:
-            sleep(OBSERVER_S + EVALUATION_S)
-            state["observer_s"] += OBSERVER_S
-            state["evaluation_s"] += EVALUATION_S
+        now += tick_s if tick > FIRST_TICK else 0.0
+        if observed:
+            now += OBSERVER_S + EVALUATION_S
+            seconds["observer_s"] += OBSERVER_S
+            seconds["evaluation_s"] += EVALUATION_S
         pace.tick(tick)
 
 

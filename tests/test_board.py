@@ -30,7 +30,7 @@ from launch.progress import PlainLines, Snapshot
 from launch.state import ENDED_BADLY, ProcessState, RoundState, State, process_state, round_state
 from launch.supervise import Outcome
 from launch.table import Line, fit, launcher_words, round_lines
-from launch.watch import SafeWatcher
+from launch.watchers import SafeWatcher
 from shared.digests import finish
 from shared.launch_info import append_launch
 from shared.layout import RunLayout

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from launch import bench, dry_run, estimate, preflight
+from launch import dry_run, estimate, preflight
 from launch import options as asked
-from launch.estimate import describe_estimate, disk, memory, rounds_table, works
-from launch.measured import Published, Start, save
+from launch.bench_file import StartTimes, save
+from launch.estimate import PublishedSpeeds, describe_estimate, disk, memory, works
 from launch.plan import COSTS, plan_round
 from launch.programs import SideCache, mark_warm
 from launch.progress import duration
@@ -18,7 +18,7 @@ from launch.schedule import wall_time
 from shared.launch_info import append_launch
 from shared.protocol import ROUNDS, SERIES, SIDES, Side
 from tests.made_bench import made
-from tests.test_plan import CACHES, PLACES
+from tests.test_plan import PLACES
 
 
 def test_speeds_come_from_the_largest_measured_mix() -> None:
@@ -41,29 +41,32 @@ def test_an_estimate_counts_who_waits_and_what_is_warm(tmp_path: Path) -> None:
     assert (ajax.side, ajax.start_s, ajax.program) == ("ajax", 150.0, None), "it is never kept"
     assert (first.start_s, first.warm_s) == (344.0, 25.0)
     assert first.program is not None
-    assert all(each.program == first.program for each in others)
+    assert all(work.program == first.program for work in others)
     assert plan.jobs[1].program is not None
     mark_warm(plan.jobs[1].program)
     warm = works(plan, made())[1]
     assert (warm.start_s, warm.program) == (25.0, None)
     bare = works(plan_round(ROUNDS["1"], PLACES), made())
-    assert {(each.start_s, each.program) for each in bare[1:]} == {(344.0, None)}
+    assert {(work.start_s, work.program) for work in bare[1:]} == {(344.0, None)}
 
 
 def test_an_estimate_says_that_a_warm_start_is_not_known(tmp_path: Path) -> None:
     caches: dict[Side, SideCache] = {side: SideCache(tmp_path, "c0de") for side in SIDES}
     plan = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches, callbacks=False)
-    starts: dict[Side, Start] = {"reference": Start(9.0, 2.0), "ajax": Start(9.0, None)}
+    starts: dict[Side, StartTimes] = {
+        "reference": StartTimes(9.0, 2.0),
+        "ajax": StartTimes(9.0, None),
+    }
     tiny = made(tiny=True, start=starts)
     assert not any("not measured" in line for line in describe_estimate(plan, 1, tiny))
     for job in plan.jobs:
         assert job.program is not None
         mark_warm(job.program)
-    assert {each.side: each.start_s for each in works(plan, tiny)} == {"reference": 2, "ajax": 9}
+    assert {work.side: work.start_s for work in works(plan, tiny)} == {"reference": 2, "ajax": 9}
     assert any("not measured" in line for line in describe_estimate(plan, 1, tiny))
     observed = plan_round(ROUNDS["1"].smoke(), PLACES, caches=caches)
     (job,) = (job for job in observed.jobs if job.side == "ajax")
-    assert job.program not in {each.program for each in plan.jobs}
+    assert job.program not in {other.program for other in plan.jobs}
     mark_warm(job.program or tmp_path)
     assert not estimate.is_warm(job), "jax does not keep a program with a host callback"
 
@@ -85,7 +88,7 @@ def test_without_a_bench_the_published_figures_are_named() -> None:
     assert "published figures of another machine; nox -s bench" in lines[0]
     assert not any("memory" in line for line in lines)
     cost = COSTS["reference", False]
-    published = Published(tiny=False)
+    published = PublishedSpeeds(tiny=False)
     assert published.update_s("reference", 1, {"reference": 2, "ajax": 0}) == cost.update_s
     assert published.start_s("reference", warm=True) == cost.warm_s < cost.start_s
 
@@ -96,34 +99,9 @@ def test_memory_is_that_of_the_largest_at_a_time() -> None:
 
 
 def test_disk_grows_with_rows_and_seeds() -> None:
-    sizes = [disk(plan_round(each, PLACES)) for each in ROUNDS.values()]
+    sizes = [disk(plan_round(chosen, PLACES)) for chosen in ROUNDS.values()]
     assert sizes[0] == sizes[1] < sizes[2] < 100e6
     assert disk(plan_round(ROUNDS["1"], PLACES, sides=["ajax"])) < 1e6
-
-
-def test_the_table_of_rounds_marks_the_best() -> None:
-    plans = [plan_round(each, PLACES, caches=CACHES) for each in ROUNDS.values()]
-    table = rounds_table(plans, made()).splitlines()
-    assert table[0].split() == ["--jobs", "1", "--jobs", "2", "memory"]
-    assert [line.split("  ")[0] for line in table[1:]] == [f"round {name}" for name in ROUNDS]
-    assert all(line.count("*") == 1 and line.index("*") > 20 for line in table[1:])
-
-
-def test_the_rounds_of_a_bench_are_those_of_its_widths() -> None:
-    assert "round 3 (smoke)" in bench.describe_rounds(PLACES, made(tiny=True))
-    assert "smoke" not in bench.describe_rounds(PLACES, made())
-
-
-def test_a_bench_that_cannot_be_read_is_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path = tmp_path / "bench.json"
-    monkeypatch.setattr(estimate, "this_bench", lambda *_, **__: path)
-    assert estimate.find_bench(PLACES, 2, tiny=False) is None
-    path.write_text("{")
-    assert estimate.find_bench(PLACES, 2, tiny=False) is None
-    save(path, made())
-    assert estimate.find_bench(PLACES, 2, tiny=False) == made()
 
 
 @pytest.fixture
@@ -167,7 +145,7 @@ def test_a_dry_run_estimates_what_is_left_and_looks_at_the_room(
         output = capsys.readouterr().out
         left = replace(plan, jobs=plan.jobs[number:])
         assert next(describe_estimate(left, 1, None)) in output.splitlines()
-        names = " ".join(each.name for each in left.jobs)
+        names = " ".join(other.name for other in left.jobs)
         assert (f"\nleft to run: {names}\n" in output) is (number > 0)
         for path in job.expected_files:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,13 +170,13 @@ def test_a_dry_run_of_several_parts_says_what_all_take(
     monkeypatch.setattr(sys, "argv", ["launch.round", *words, "--out", str(tmp_path / "out")])
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()
-    costs = Published(tiny=False)
+    costs = PublishedSpeeds(tiny=False)
     seconds = [
         wall_time(works(plan_round(ROUNDS[name], PLACES), costs), 1, costs) for name in SERIES["4"]
     ]
     parts = [line for line in lines if line.startswith("estimate: ")]
     assert [line.split(" (")[0] for line in parts] == [
-        f"estimate: {duration(each)}" for each in seconds
+        f"estimate: {duration(part_s)}" for part_s in seconds
     ]
     made = "as things are, made first, once: environment reference, environment ajax, environment"
     assert sum(line.startswith(made) for line in lines) == 2

@@ -14,30 +14,20 @@ from shared.pace import FIRST_TICK, Pace, peak_bytes
 from shared.protocol import N_ENVS, updates
 
 
-class Clock:
-    """One second passes at every reading, so that marks number the ticks."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def drive(commands: list[dict[str, Any]], ticks: int, skip: int) -> list[dict[str, Any]]:
     """Replies of a training of ``ticks`` ticks, tick n of which ends at second n."""
-    clock, replies, left = Clock(), io.StringIO(), []
-    text = "".join(json.dumps(each) + "\n" for each in commands)
+    now, replies, left = 0.0, io.StringIO(), []
+    text = "".join(json.dumps(command) + "\n" for command in commands)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pace.time, "monotonic", clock)
+        patch.setattr(pace.time, "monotonic", lambda: now)
         held = Pace(
             replies,
             commands=io.StringIO(text),
             skip=skip,
-            leave=lambda: left.append(clock.now),
+            leave=lambda: left.append(now),
         )
         for tick in range(1, ticks + 1):
-            clock.now = float(tick)
+            now = float(tick)
             held.tick(tick)
             if left:
                 break
@@ -53,7 +43,7 @@ def test_the_first_tick_with_an_update_ends_the_start_up() -> None:
 
 @given(st.lists(st.integers(1, 5), max_size=5), st.integers(0, 2))
 def test_each_reply_times_the_ticks_that_were_asked_for(asked: list[int], skip: int) -> None:
-    replies = drive([{"ticks": each} for each in asked], 200, skip)
+    replies = drive([{"ticks": ticks} for ticks in asked], 200, skip)
     assert len(replies) == 1 + len(asked)
     end = float(FIRST_TICK)
     for ticks, reply in zip(asked, replies[1:], strict=True):

@@ -23,7 +23,7 @@ from launch.supervise import (
     run_foreground,
     supervise,
 )
-from launch.watch import SafeWatcher
+from launch.watchers import SafeWatcher
 from shared.layout import RunLayout
 
 #: Writes its process id, then sleeps; a test ends it.

@@ -12,9 +12,8 @@ from typing import Any
 from unittest import mock
 
 import dreamerv3
-import numpy as np
 
-from ref_side.bench import made_up, paced_session
+from ref_side.bench import paced_session
 from ref_side.evaluation import Outcome
 from ref_side.recorder import Recorder
 from ref_side.session import Settings
@@ -69,7 +68,7 @@ class Pacing(unittest.TestCase):
 
             session.pace = Pace(
                 replies,
-                commands=io.StringIO("".join(json.dumps(each) + "\n" for each in commands)),
+                commands=io.StringIO("".join(json.dumps(command) + "\n" for command in commands)),
                 settle=session.settle,
                 prepare=prepare,
                 report=session.report,
@@ -106,14 +105,3 @@ class Pacing(unittest.TestCase):
             self.assertEqual(evaluating >= 0.05 * ticks, observed)
             self.assertEqual(evaluating == 0, not observed)
             self.assertLess(observing + evaluating, after["marks"][-1] - after["marks"][0] + 1e-6)
-
-
-class MadeUp(unittest.TestCase):
-    """Data for digests."""
-
-    def test_shapes_and_types_stay(self) -> None:
-        rng = np.random.default_rng(0)
-        for blank in (np.zeros((3, 4), np.float32), np.zeros(500, bool), np.zeros(9, np.int32)):
-            found = made_up(rng, blank)
-            self.assertEqual((found.shape, found.dtype), (blank.shape, blank.dtype))
-            self.assertGreater(np.unique(found).size, 1)

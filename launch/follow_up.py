@@ -2,13 +2,13 @@
 
 import os
 
-from launch.after import Command
+from launch.announcements import say
+from launch.comparisons import Command
 from launch.describe import later, shown
 from launch.plan import Plan
 from launch.processes import describe_exit
 from launch.signals import StopSignals
 from launch.supervise import run_foreground
-from launch.tell import say
 from shared.errors import EXIT_NO
 from shared.provenance import REPO
 from shared.variables import child_environment

@@ -4,13 +4,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from launch.announcements import say
 from launch.board import Board, is_live
 from launch.lock import read_launcher
 from launch.plan import Job, Plan
 from launch.progress import PlainLines
 from launch.state import RoundState, round_state
 from launch.supervise import Outcome, Watcher
-from launch.tell import say
 from shared.layout import RunLayout
 
 
