@@ -149,10 +149,20 @@ def clean(session: nox.Session) -> None:
     run_here(session, "launch.clean")
 
 
+#: Tests run in a process a core; more than four cost more to start than they save.
+SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup")
+
+
 @nox.session(tags=["check"])
 def tests(session: nox.Session) -> None:
-    """Run the tests; what follows -- goes to pytest."""
-    run(session, "dev", "-m", "pytest", *session.posargs)
+    """Run the tests but those of tests-sides, on all cores; what follows -- goes to pytest."""
+    run(session, "dev", "-m", "pytest", *SIDE_BY_SIDE, "-m", "not sides", *session.posargs)
+
+
+@nox.session(name="tests-sides", tags=["check"])
+def tests_sides(session: nox.Session) -> None:
+    """Run the tests that train or compile a real side; what follows -- goes to pytest."""
+    run(session, "dev", "-m", "pytest", *SIDE_BY_SIDE, "-m", "sides", *session.posargs)
 
 
 @nox.session(tags=["check"])

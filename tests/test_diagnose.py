@@ -263,6 +263,7 @@ def test_input_that_cannot_work_is_refused_at_once(
     assert done.out == ""
 
 
+@pytest.mark.sides
 @pytest.mark.usefixtures("reference")
 def test_both_parts_on_the_real_sides(tmp_path: Path) -> None:
     """Tiny widths: the same code, but for the encoder's figures, which are of its full width."""

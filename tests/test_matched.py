@@ -28,6 +28,9 @@ from shared.obtain import obtain_checkout
 from shared.protocol import SIDES, Side
 from tests.inside import NO_SKIP, ROOT, SLOW, out_of_reach
 
+# In one process: what the fixtures of this module hold takes minutes to compute.
+pytestmark = [pytest.mark.sides, pytest.mark.xdist_group("matched")]
+
 #: Whether the faults that take minutes are planted too.
 _SLOW = "1" in (os.environ.get(SLOW), os.environ.get(NO_SKIP))
 #: Updates of every run.

@@ -16,6 +16,9 @@ from shared.protocol import REFERENCE_COMMIT, Side
 from shared.variables import set_jax_environment
 from tests.inside import ROOT, out_of_reach, report_inside
 
+# In one process: the environment is built once.
+pytestmark = [pytest.mark.sides, pytest.mark.xdist_group("reference")]
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
