@@ -1,269 +1,236 @@
-"""The project's environments: exact, hashed package lists installed by uv and reused afterwards.
+"""The pinned environments: one table, and the helper with which nox's sessions make them.
 
-An environment lies in ``.work/env/<name>-<digest>``; the digest covers its package list and its
-interpreter, so that a change of either builds a new one beside the old. It is built under another
-name and renamed when complete: what bears the final name is whole, whoever was killed on the way.
+An environment lies in ``.nox/env-<name>-<digest>``. The digest covers its package list and the
+Python version, so that a change of either makes a new one beside the old, which may be in use.
 
-    python -m launch.environments reference ajax
+    nox -s env-ajax
 """
 
-import argparse
+import fcntl
 import hashlib
 import json
+import os
 import re
-import secrets
 import shutil
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from launch.interpreters import Interpreter, find_interpreter, find_uv
-from launch.packages import ENVIRONMENTS, Environment, requirements, versions
 from launch.uv import index_of_pip, run_uv
-from shared.errors import UserError, end_at_sigterm, run_command
+from shared.errors import UserError
 from shared.files import write_atomic
-from shared.installed import Digests, IncompleteError, verify_environment
+from shared.installed import IncompleteError, verify_environment
 
 ROOT = Path(__file__).resolve().parent.parent
-INSTALLED = "copies"  # how packages are installed; another word builds new environments
-#: In the name of what is being built, or was when its builder was killed.
-BUILDING = ".building-"
-LEFTOVER_SECONDS = 24 * 3600.0  # no build takes a day: an older unfinished one was killed
-
-_UNREACHABLE = re.compile(
+STUDY_PYTHONS = ("3.11", "3.12", "3.13")
+UNREACHABLE = (
     r"Failed to fetch|error sending request|network was disabled|dns error|timed out"
     r"|connect error|os error 10[14]|os error 11[0-3]"
 )
-_MISMATCH = re.compile(r"Hash mismatch for `([^`]+)`")
-_DISK = re.compile(r"No space left|Permission denied|Read-only file system|Not a directory")
+#: Pieces of uv's output -> what they mean to a user, the first that is found.
+FAILURES = {
+    r"Hash mismatch for `([^`]+)`": "the file served for {} does not have a hash that {list} gives;"
+    " nothing was installed: use the index the list was made from, or regenerate the list with the"
+    " command at its head",
+    r"No interpreter found|No download found|Failed to download https?\S*/cpython": "no Python"
+    " {python} found on PATH, under pyenv's root or by uv; install one, for example with 'uv python"
+    " install {python}' or 'pyenv install {python}', then run again",
+    UNREACHABLE: "no package index within reach{where};"
+    " connect to the network or set UV_DEFAULT_INDEX to an index within reach, then run again",
+    r"No space left|Permission denied|Read-only file system|Not a directory": "uv failed: {said};"
+    " make room or make it writable",
+    "": "uv failed: {said}",
+}
 
 
-def ensure(name: str, root: Path = ROOT) -> Path:
-    """The Python of the environment called ``name``, which is built if it is not there.
+@dataclass(frozen=True)
+class Environment:
+    """A row of the table: what is installed, and on which Python (any of ``pythons``)."""
 
-    Raises:
-        UserError: unknown name, no interpreter, no uv, no index, a wrong hash, a full disk.
-    """
-    if name not in ENVIRONMENTS:
-        raise UserError(f"no environment is called {name!r}; choose from {', '.join(ENVIRONMENTS)}")
-    return ensure_environment(ENVIRONMENTS[name], root)
+    name: str
+    summary: str
+    pythons: tuple[str, ...]
+    list: str
+    root: Path = ROOT
 
+    @property
+    def version(self) -> str:
+        """The version of Python that it takes here: that of the running one if possible."""
+        running = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return running if running in self.pythons else self.pythons[0]
 
-def ensure_environment(environment: Environment, root: Path) -> Path:
-    """As :func:`ensure`, for any environment whose lists lie in ``root``."""
-    packages, interpreter, home = _plan(environment, root)
-    if not _is_whole(home, packages):
-        _build(environment, packages, interpreter, home, root)
-    return _python(home)
+    @property
+    def home(self) -> Path:
+        """Its folder."""
+        digest = hashlib.sha256(f"{self.version}\n{self._listed}".encode()).hexdigest()
+        return self.root / ".nox" / f"env-{self.name}-{digest[:12]}"
 
+    @property
+    def python(self) -> Path:
+        """Its Python, whether it is there or not."""
+        return self.home / "bin" / "python"
 
-def locate(name: str, root: Path = ROOT) -> Path:
-    """Where :func:`ensure` has or would put the Python of ``name``; nothing is built.
+    @property
+    def facts(self) -> Path:
+        """What is known of a complete one; beside it, so that no change of it changes this."""
+        return self.home.with_suffix(".json")
 
-    Raises:
-        UserError: no interpreter of a version that the environment takes.
-    """
-    return _python(_plan(ENVIRONMENTS[name], root)[2])
+    @property
+    def packages(self) -> dict[str, str]:
+        """Name -> version of every package on its list."""
+        return dict(re.findall(r"^([a-z0-9][a-z0-9-]*)==([^\s;]+)", self._listed, re.MULTILINE))
 
-
-def is_built(name: str, root: Path = ROOT) -> bool:
-    """Whether :func:`ensure` would find ``name`` whole.
-
-    Raises:
-        UserError: it has changed files, or would have to be built, and there is no interpreter or
-            no uv to do so.
-    """
-    packages, _, home = _plan(ENVIRONMENTS[name], root)
-    built = _is_whole(home, packages)
-    if not built:
-        find_uv()
-    return built
-
-
-def _plan(environment: Environment, root: Path) -> tuple[str, Interpreter, Path]:
-    """The package list, the interpreter and the folder of an environment."""
-    packages = requirements(environment, root)
-    try:
-        interpreter = find_interpreter(environment.pythons)
-    except UserError as error:
-        raise UserError(f"environment {environment.name!r}: {error}") from None
-    return packages, interpreter, _home(environment, packages, interpreter, root)
+    @property
+    def _listed(self) -> str:
+        path = self.root / self.list
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: cannot be read ({error}); restore it") from None
 
 
-def _home(environment: Environment, packages: str, interpreter: Interpreter, root: Path) -> Path:
-    parts = f"{interpreter.identity}\n{INSTALLED}\n{packages}"
-    digest = hashlib.sha256(parts.encode()).hexdigest()
-    return root / ".work" / "env" / f"{environment.name}-{digest[:12]}"
+ENVIRONMENTS = {
+    environment.name: environment
+    for environment in (
+        Environment(
+            "study",
+            "rounds, statistics, tables and figures; no jax",
+            STUDY_PYTHONS,
+            "constraints-study.txt",
+        ),
+        Environment(
+            "reference",
+            "the reference code's own packages (protocol section 1)",
+            ("3.11",),
+            "constraints-ref.txt",
+        ),
+        Environment(
+            "ajax",
+            "the Ajax release and the jax of the published rounds (protocol section 1)",
+            ("3.12",),
+            "constraints-ajax.txt",
+        ),
+        Environment(
+            "dev",
+            "study, and what the tests and the lint session need",
+            STUDY_PYTHONS,
+            "constraints-dev.txt",
+        ),
+    )
+}
 
 
-def _python(home: Path) -> Path:
-    return home / "bin" / "python"
-
-
-def _ready(home: Path) -> Path:
-    """Where the facts of an environment lie: beside it, so that no change of it changes them."""
-    return home.with_name(f"{home.name}.json")
-
-
-def _is_whole(home: Path, packages: str) -> bool:
-    """Whether an environment is there with all of its files, each as it was installed.
+def is_built(environment: Environment) -> bool:
+    """Whether it is there with all of its files, each as it was installed.
 
     Raises ``UserError`` for a changed or an additional file.
     """
-    # exists() follows the link: an interpreter that was removed since makes the rest useless.
-    if not _python(home).exists():
-        return False
     try:
-        known = json.loads(_ready(home).read_text(encoding="utf-8"))["files"]
-        verify_environment(home, versions(packages), known)
+        known = json.loads(environment.facts.read_text(encoding="utf-8"))["files"]
+        verify_environment(environment.home, environment.packages, known)
     except (OSError, ValueError, KeyError, TypeError, IncompleteError):
         return False
-    return True
+    # exists() follows the link: an interpreter that was removed since makes the rest useless.
+    return environment.python.exists()
 
 
-def _build(
-    environment: Environment, packages: str, interpreter: Interpreter, home: Path, root: Path
-) -> None:
-    """Build beside ``home``, then rename; of two builders at once the first to finish wins."""
-    find_uv()
-    begun = time.monotonic()
-    _say(
-        f"environment {environment.name!r}: installing {packages.count('==')} packages for Python"
-        f" {interpreter.version}; takes about a minute the first time"
-    )
-    unfinished = home.with_name(f"{home.name}{BUILDING}{secrets.token_hex(4)}")
-    damaged = unfinished.with_name(f"{unfinished.name}-damaged")
+def ensure(name: str) -> Path:
+    """The Python of the environment ``name``, which is made if it is not there whole.
+
+    Raises:
+        UserError: no interpreter, no uv, no index, a wrong hash, a changed file, a full disk.
+    """
+    return ensure_environment(ENVIRONMENTS[name])
+
+
+def ensure_environment(environment: Environment) -> Path:
+    """As :func:`ensure`, for any row. One command builds at a time; the others wait for it."""
+    folder, lock = environment.home.parent, environment.home.with_suffix(".lock")
     try:
-        _remove_leftovers(home.parent)
-        unfinished.mkdir(parents=True)
-        _install(environment, packages, interpreter, unfinished, root)
-        facts = {
-            "name": environment.name,
-            "python": interpreter.version,
-            "lists": environment.files,
-            "files": _verified(environment, unfinished, packages),
-        }
-        if not _is_whole(home, packages):
-            if home.exists():
-                home.rename(damaged)
-            # First the facts: builders at once take down the same ones.
-            write_atomic(_ready(home), f"{json.dumps(facts, indent=1)}\n")
-            unfinished.rename(home)
+        folder.mkdir(exist_ok=True)
+        with lock.open("w") as alone:
+            fcntl.flock(alone, fcntl.LOCK_EX)
+            if not is_built(environment):
+                _build(environment)
     except OSError as error:
-        if not _is_whole(home, packages):  # else another builder was faster, and its work will do
-            raise UserError(
-                f"environment {environment.name!r}: cannot write {home.parent}"
-                f" ({error.strerror}); make room there or make it writable"
-            ) from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.rmtree(damaged, ignore_errors=True)
-    _say(f"environment {environment.name!r}: ready after {time.monotonic() - begun:.1f} s")
-
-
-def _verified(environment: Environment, place: Path, packages: str) -> Digests:
-    """The digests of what was installed and no RECORD vouches for; uv believes its cache."""
-    try:
-        return verify_environment(place, versions(packages))
-    except UserError as error:
-        said = str(error).removeprefix(f"{place}").partition(";")[0].lstrip("/")
         raise UserError(
-            f"environment {environment.name!r}: what uv installed is not what its packages say"
-            f" ({said}); run 'uv cache clean', then run again"
+            f"environment {environment.name!r}: cannot write {folder} ({error.strerror});"
+            " make room there or make it writable"
         ) from None
+    return environment.python
 
 
-def _install(
-    environment: Environment, packages: str, interpreter: Interpreter, place: Path, root: Path
-) -> None:
-    """Make the virtual environment ``place``: from uv's cache if it can, else from the index."""
-    log = place.parent / f"{environment.name}.log"
-    listed = place.parent / f"{place.name}.txt"
-    log.unlink(missing_ok=True)
-    listed.write_text(packages, encoding="utf-8")
-    venv = ["venv", "--clear", "--relocatable", "--no-project", "--python"]
-    sync = ["pip", "sync", "--require-hashes", "--only-binary", ":all:"]
-    # Copies: what happens to uv's cache, or to another environment, does not happen to this one.
-    sync += ["--link-mode", "copy", "--python", str(_python(place)), str(listed)]
-    try:
-        failure = run_uv([*venv, str(interpreter.path), str(place)], {}, log, root)
-        if failure is None and run_uv([*sync, "--offline"], {}, log, root) is not None:
-            failure = run_uv(sync, {}, log, root)
-            index = index_of_pip() if failure and _UNREACHABLE.search(failure) else None
-            if index is not None:
-                failure = run_uv(sync, {"UV_DEFAULT_INDEX": index}, log, root)
-    finally:
-        listed.unlink(missing_ok=True)
+def _build(environment: Environment) -> None:
+    """Install and verify. The facts come last: after a killed build the next one begins anew."""
+    begun, start = time.monotonic(), f"environment {environment.name!r}: "
+    log = environment.home.with_suffix(".log")
+    for file in (environment.facts, log):
+        file.unlink(missing_ok=True)
+    count = f"{len(environment.packages)} packages for Python {environment.version}"
+    _say(f"{start}installing {count}; takes about a minute the first time")
+    failure = _install(environment, log)
     if failure is not None:
-        raise UserError(_explain(environment, failure, log))
+        shutil.rmtree(environment.home, ignore_errors=True)
+        raise UserError(f"{start}{_explain(environment, failure)} (details: {log})")
+    try:
+        files = verify_environment(environment.home, environment.packages)
+    except UserError as error:
+        said = str(error).partition(";")[0]
+        raise UserError(
+            f"{start}what uv installed is not what its packages say ({said});"
+            " run 'uv cache clean', then run again"
+        ) from None
+    write_atomic(
+        environment.facts, json.dumps({"list": environment.list, "files": files}, indent=1)
+    )
+    _say(f"{start}ready after {time.monotonic() - begun:.1f} s")
 
 
-def _explain(environment: Environment, failure: str, log: Path) -> str:
+def _install(environment: Environment, log: Path) -> str | None:
+    """Install from uv's cache if it can, else from an index; what uv said if it failed."""
+    is_running = environment.version == "{}.{}".format(*sys.version_info)
+    venv = ["venv", "--clear", "--no-project", "--python"]
+    venv += [sys.executable if is_running else environment.version, str(environment.home)]
+    # Copies: what happens to uv's cache, or to another environment, does not happen to this one.
+    sync = ["pip", "sync", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy"]
+    sync += ["--python", str(environment.python), str(environment.root / environment.list)]
+    failure = run_uv(venv, {"PATH": _search_path()}, log, environment.root)
+    if failure is None and run_uv([*sync, "--offline"], {}, log, environment.root) is not None:
+        failure = run_uv(sync, {}, log, environment.root)
+        index = index_of_pip() if failure and re.search(UNREACHABLE, failure) else None
+        if index is not None:
+            failure = run_uv(sync, {"UV_DEFAULT_INDEX": index}, log, environment.root)
+    return failure
+
+
+def _search_path() -> str:
+    """PATH with pyenv's interpreters in place of its shims, which hide all but the global one."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    roots = [Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()]
+    roots += [Path(folder).parent for folder in folders if Path(folder).name == "shims"]
+    hidden = [str(path) for root in roots for path in sorted(root.glob("versions/3.1[123].*/bin"))]
+    return os.pathsep.join([each for each in folders if Path(each).name != "shims"] + hidden)
+
+
+def _explain(environment: Environment, failure: str) -> str:
     """uv's failure in one line: what is wrong, where, and what to do."""
-    start = f"environment {environment.name!r}: "
-    mismatch = _MISMATCH.search(failure)
-    if mismatch is not None:
-        return (
-            f"{start}the file served for {mismatch.group(1)} does not have a hash that"
-            f" {environment.files} gives; nothing was installed: use the index the list was made"
-            f" from, or regenerate the list with the command at its head (details: {log})"
-        )
-    if _UNREACHABLE.search(failure):
-        url = re.search(r"https?://[^\s)`]+", failure)
-        where = f" at {_host(url.group())}" if url else ""
-        return (
-            f"{start}no package index within reach{where}; connect to the network or set"
-            f" UV_DEFAULT_INDEX to an index within reach, then run again (details: {log})"
-        )
-    said = " ".join(line.strip() for line in failure.splitlines() if line.strip())
-    said = said[said.find("error:") :].removeprefix("error:").strip()
-    remedy = "make room or make it writable" if _DISK.search(failure) else f"details: {log}"
-    return f"{start}uv failed: {said} ({remedy})"
-
-
-def _host(url: str) -> str:
-    """Scheme, host and port of ``url``, without the password it may hold."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed builds left behind long ago."""
-    for unfinished in folder.glob(f"*{BUILDING}*"):
-        try:
-            old = time.time() - unfinished.stat().st_mtime > LEFTOVER_SECONDS
-        except FileNotFoundError:
-            continue  # its builder has just finished
-        if old and unfinished.is_dir():
-            shutil.rmtree(unfinished, ignore_errors=True)
-        elif old:
-            unfinished.unlink(missing_ok=True)
+    pattern = next(pattern for pattern in FAILURES if re.search(pattern, failure))
+    words = re.search(pattern, failure)
+    url = re.search(r"https?://[^\s)`]+", failure)
+    # Scheme, host and port, without the password that the address may hold.
+    parts = urlsplit(url.group()) if url else None
+    where = f" at {parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts else ""
+    said = " ".join(failure.split()).partition("error:")[2].strip() or failure.strip()
+    return FAILURES[pattern].format(
+        *(words.groups() if words else ()),
+        list=environment.list,
+        python=environment.version,
+        where=where,
+        said=said,
+    )
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def main() -> int:
-    """Build the named environments and print the path of each one's Python."""
-    parser = argparse.ArgumentParser(prog="python -m launch.environments", description=main.__doc__)
-    parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(ENVIRONMENTS))
-    parser.add_argument("--list", action="store_true", help="list the environments and stop")
-    options = parser.parse_args()
-    if options.list:
-        for environment in ENVIRONMENTS.values():
-            count = requirements(environment, ROOT).count("==")
-            start = f"{environment.name:10} Python {'/'.join(environment.pythons):14}"
-            print(f"{start} {count:3} packages  {environment.summary}")
-        return 0
-    if not options.names:
-        parser.error("name at least one environment, or give --list")
-    for name in options.names:
-        print(ensure(name))
-    return 0
-
-
-if __name__ == "__main__":
-    end_at_sigterm()  # what is half built is removed
-    run_command(main)
