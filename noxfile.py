@@ -1,7 +1,7 @@
 """Sessions of the project: nox -l lists them, nox -s NAME -- --help explains one.
 
-A session makes sure of one pinned environment (launch/environments.py) and runs one command in
-it. Nothing else lives here.
+The sessions env-NAME make the pinned environments, each from its hashed list; every other session
+makes sure of one of them in the same way and runs one command in it.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from nox.command import CommandFailed
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))  # nox may have been started from anywhere
 
-from launch.environments import ensure  # noqa: E402
+from launch.environments import ENVIRONMENTS, ensure  # noqa: E402
+from launch.uv import UV_VARIABLE, find_uv  # noqa: E402
 from shared.command_start import SESSION_VARIABLE  # noqa: E402
 from shared.errors import UserError  # noqa: E402
 from shared.variables import command_environment  # noqa: E402
@@ -27,43 +28,41 @@ nox.options.default_venv_backend = "none"  # the environments are pinned lists, 
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["reproduce"]
 
+#: The Python of an environment, which is made and verified once for all sessions.
+made = cache(ensure)
 
-def run(session: nox.Session, environment: str, *command: str) -> None:
+
+def run(session: nox.Session, environment: str, *command: str, **options: Any) -> None:
     """Run ``python COMMAND`` in an environment, from the repository's root.
 
     A failing command fails the session, and so does an environment that cannot be built: with
     one line that says what to do.
     """
     try:
-        python = ready(environment)
+        python, uv = made(environment), find_uv()
     except UserError as error:
         session.error(str(error))
-    start(session, str(python), *command)
-
-
-@cache
-def ready(environment: str) -> Path:
-    """The Python of an environment, which is built and verified once for all sessions."""
-    return ensure(environment)
-
-
-def start(session: nox.Session, *command: str, **options: Any) -> None:
-    """Run a command with what it needs of the user's shell, and nothing else of it."""
-    own = {SESSION_VARIABLE: session.name}
-    environment = command_environment(own, os.environ)
-    session.run(*command, env=environment, include_outer_env=False, external=True, **options)
+    own = {SESSION_VARIABLE: session.name, UV_VARIABLE: str(uv)}
+    session.run(
+        str(python),
+        *command,
+        env=command_environment(own, os.environ),
+        include_outer_env=False,
+        external=True,
+        **options,
+    )
 
 
 @nox.session(tags=["study"])
 def reproduce(session: nox.Session) -> None:
     """Recompute all four rounds and compare them with the committed tables (about 5 s)."""
-    run(session, "analysis", "-m", "analysis.reproduce", *session.posargs)
+    run(session, "study", "-m", "analysis.reproduce", *session.posargs)
 
 
 @nox.session(tags=["study"])
 def compare(session: nox.Session) -> None:
     """Compare the two sides of a run: -- --round 3 --root DIR."""
-    run(session, "analysis", "-m", "analysis.compare", *session.posargs)
+    run(session, "study", "-m", "analysis.compare", *session.posargs)
 
 
 def run_round(session: nox.Session, *options: str) -> None:
@@ -72,12 +71,12 @@ def run_round(session: nox.Session, *options: str) -> None:
 
 
 def run_here(session: nox.Session, module: str, *options: str) -> None:
-    """Run a command of ``launch``, which needs the standard library only, in nox's own Python.
+    """Run a command of ``launch``.
 
     It stops its processes and notes how they ended before it goes: nox must not hurry it.
     """
-    command = (sys.executable, "-m", module, *options, *session.posargs)
-    start(session, *command, interrupt_timeout=None, terminate_timeout=None)
+    command = ("-m", module, *options, *session.posargs)
+    run(session, "study", *command, interrupt_timeout=None, terminate_timeout=None)
 
 
 @nox.session(tags=["sides"])
@@ -89,7 +88,7 @@ def port_check(session: nox.Session) -> None:
 @nox.session(tags=["sides"])
 def diagnose(session: nox.Session) -> None:
     """Find where the sides part, on their real code: -- PART... (about 20 minutes for all)."""
-    run(session, "analysis", "-m", "diagnose.run", *session.posargs)
+    run(session, "study", "-m", "diagnose.run", *session.posargs)
 
 
 @nox.session(tags=["sides"])
@@ -188,3 +187,17 @@ def lint(session: nox.Session) -> None:
             failed.append(name)
     if failed:
         session.error(f"not clean: {', '.join(failed)}; the lines above say where")
+
+
+def environment_session(name: str) -> None:
+    """Add the session that makes the environment ``name``."""
+
+    def make(session: nox.Session) -> None:
+        run(session, name, "--version")
+
+    make.__doc__ = f"Make the environment of: {ENVIRONMENTS[name].summary}."
+    nox.session(make, name=f"env-{name}", tags=["environments"])
+
+
+for each in ENVIRONMENTS:
+    environment_session(each)

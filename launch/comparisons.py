@@ -114,7 +114,7 @@ def _series(chosen: Round, places: Places, options: list[str]) -> Iterator[Compa
 
 def scan(places: Places) -> Command:
     """The search for absolute paths, user and host names; logs are a program's own output."""
-    argv = (str(places.launcher_python), "-m", "shared.scan", str(places.out), "--skip", ".log")
+    argv = (str(places.study_python), "-m", "shared.scan", str(places.out), "--skip", ".log")
     return Command("scan", argv, _environment(places))
 
 
@@ -128,7 +128,7 @@ def _comparison(
     rounds: Mapping[Path, Round] | None = None,
     hint: str = "",
 ) -> Comparison:
-    argv = (str(places.analysis_python), "-m", "analysis.compare", *options)
+    argv = (str(places.study_python), "-m", "analysis.compare", *options)
     return Comparison(name, argv, _environment(places), sides, own, rounds or {}, hint)
 
 

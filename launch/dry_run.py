@@ -7,7 +7,7 @@ from launch import options as asked
 from launch.announcements import foreseen
 from launch.bench_file import Bench
 from launch.describe import describe_plan, processes
-from launch.environments import is_built
+from launch.environments import ENVIRONMENTS, is_built
 from launch.estimate import describe_estimate, expected_s, find_bench
 from launch.options import Options
 from launch.places import Places
@@ -61,7 +61,7 @@ def _tell(options: Options, draft: Plan, left: Plan, found: Places, bench: Bench
         lines = describe_estimate(left, limit, bench)
         print("", *(part if left.jobs != draft.jobs else []), *lines, sep="\n")
     try:
-        unbuilt = [name for name in environments(options, left) if not is_built(name)]
+        unbuilt = [name for name in environments(options, left) if not is_built(ENVIRONMENTS[name])]
         check(options, draft, left, found, limit, unbuilt)
     except UserError as error:
         print(f"\nnot possible as things are: {error}")

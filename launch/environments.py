@@ -1,6 +1,6 @@
 """The pinned environments: one table, and the helper with which nox's sessions make them.
 
-An environment lies in ``.nox/env-<name>-<digest>``. The digest covers its package list and the
+An environment lies in ``.work/env/<name>-<digest>``. The digest covers its package list and the
 Python version, so that a change of either makes a new one beside the old, which may be in use.
 
     nox -s env-ajax
@@ -65,7 +65,7 @@ class Environment:
     def home(self) -> Path:
         """Its folder."""
         digest = hashlib.sha256(f"{self.version}\n{self._listed}".encode()).hexdigest()
-        return self.root / ".nox" / f"env-{self.name}-{digest[:12]}"
+        return self.root / ".work" / "env" / f"{self.name}-{digest[:12]}"
 
     @property
     def python(self) -> Path:
@@ -149,7 +149,7 @@ def ensure_environment(environment: Environment) -> Path:
     """As :func:`ensure`, for any row. One command builds at a time; the others wait for it."""
     folder, lock = environment.home.parent, environment.home.with_suffix(".lock")
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with lock.open("w") as alone:
             fcntl.flock(alone, fcntl.LOCK_EX)
             if not is_built(environment):

@@ -13,7 +13,7 @@ class Places:
 
     ``ajax_root`` is a checkout given as an option, ``ajax_src`` the ``src`` that AJAX_SRC names;
     with neither the installed release runs. ``against`` is round 1's directory for round 2.
-    ``launcher_python`` runs what needs the standard library only.
+    ``study_python`` runs the launcher and what follows a round.
     """
 
     repo: Path
@@ -22,8 +22,7 @@ class Places:
     checkout: Path
     reference_python: Path
     ajax_python: Path
-    analysis_python: Path
-    launcher_python: Path
+    study_python: Path
     ajax_root: Path | None = None
     ajax_src: Path | None = None
 

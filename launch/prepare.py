@@ -8,7 +8,7 @@ from pathlib import Path
 
 from launch import options as asked
 from launch.cache import find_caches
-from launch.environments import ensure, locate
+from launch.environments import ENVIRONMENTS, ensure
 from launch.info import collect_revisions, launch_fields
 from launch.lock import inspect, refuse
 from launch.options import Options
@@ -49,10 +49,9 @@ def find_places(options: Options) -> Places:
         out=(options.out or REPO / ".work" / named).resolve(),
         against=(options.against or REPO / ".work" / "round1").resolve(),
         checkout=checkout.resolve(),
-        reference_python=options.reference_python or _located("reference"),
-        ajax_python=options.ajax_python or _located("ajax"),
-        analysis_python=_located("analysis"),
-        launcher_python=Path(sys.executable),
+        reference_python=options.reference_python or ENVIRONMENTS["reference"].python,
+        ajax_python=options.ajax_python or ENVIRONMENTS["ajax"].python,
+        study_python=Path(sys.executable),
         ajax_root=options.ajax_root.resolve() if options.ajax_root else None,
         ajax_src=asked.ajax_source(options, os.environ),
     )
@@ -97,18 +96,14 @@ def prepare(options: Options, draft: Plan, limit: int) -> Prepared:
         obtain_checkout(options.reference_checkout, options.reference_remote)
     for name in environments(options, left):
         ensure(name)
-    # As before, but for an environment that could not be located then; an earlier part of a series
-    # may have looked at it hours ago.
-    found = find_places(options)
-    inspect_python.cache_clear()
+    inspect_python.cache_clear()  # an earlier part of a series may have looked at it hours ago
     plan = make_plan(options, found)
     return Prepared(plan, remaining(plan), limit, start_fields(options, found, left, limit))
 
 
 def environments(options: Options, left: Plan) -> list[str]:
     """The project's environments that a start of ``left`` needs; for a Python given, none."""
-    needed = (*left.sides, *(["analysis"] if left.comparisons else []))
-    return [name for name in needed if getattr(options, f"{name}_python", None) is None]
+    return [side for side in left.sides if getattr(options, f"{side}_python") is None]
 
 
 def start_fields(options: Options, found: Places, left: Plan, limit: int) -> dict[str, str]:
@@ -131,11 +126,3 @@ def start_fields(options: Options, found: Places, left: Plan, limit: int) -> dic
         limit=limit,
         command=asked.command_line(options, found.roots()),
     )
-
-
-def _located(name: str) -> Path:
-    """The Python of an environment; one that this machine cannot have may not be needed."""
-    try:
-        return locate(name)
-    except UserError:
-        return Path(f"<{name} environment>/bin/python")

@@ -7,6 +7,7 @@ breaks later. So uv gets the settings below from the user's files and variables,
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from launch.interpreters import find_uv
 from shared.command_start import ending_with_parent
 from shared.errors import UserError
 from shared.variables import command_environment
@@ -37,6 +37,28 @@ VARIABLES = (
 )
 # An index out of reach shows within seconds; whoever sets these variables knows better.
 _NETWORK_DEFAULTS = {"UV_HTTP_RETRIES": "1", "UV_HTTP_CONNECT_TIMEOUT": "5"}
+#: Names uv's executable, as uv itself does for what it runs.
+UV_VARIABLE = "UV"
+
+
+def find_uv() -> Path:
+    """The uv executable: the one named, the one installed beside nox (``nox[uv]``), one on PATH.
+
+    Raises ``UserError``: there is none; the line says how to install it.
+    """
+    try:
+        import uv
+
+        beside_nox: str | None = uv.find_uv_bin()
+    except (ImportError, FileNotFoundError):
+        beside_nox = None
+    found = os.environ.get(UV_VARIABLE) or beside_nox or shutil.which("uv")
+    if found is None:
+        raise UserError(
+            "uv, which builds the environments, was not found beside nox or on PATH; install it"
+            " with: python -m pip install 'nox[uv]'"
+        )
+    return Path(found)
 
 
 def run_uv(

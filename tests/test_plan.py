@@ -24,8 +24,7 @@ PLACES = Places(
     checkout=Path("/CHECKOUT"),
     reference_python=Path("/REFERENCE/bin/python"),
     ajax_python=Path("/AJAX/bin/python"),
-    analysis_python=Path("/ANALYSIS/bin/python"),
-    launcher_python=Path("/LAUNCHER/bin/python"),
+    study_python=Path("/STUDY/bin/python"),
 )
 
 
