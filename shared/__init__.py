@@ -1,5 +1,5 @@
 """Facts and file formats that every part of the comparison agrees on.
 
 Standard library and numpy only: both pinned environments, nox's own environment and the
-analysis environment import this package.
+study environment import this package.
 """

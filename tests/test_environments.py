@@ -7,6 +7,7 @@ that is out of reach, unless COMPARISON_NO_SKIP=1 turns the skip into a failure.
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,23 +24,30 @@ from pathlib import Path
 import pytest
 
 from launch import environments
-from launch.environments import LEFTOVER_SECONDS, ensure, ensure_environment, is_built
+from launch.environments import (
+    ENVIRONMENTS,
+    STUDY_PYTHONS,
+    Environment,
+    ensure_environment,
+    is_built,
+)
 from launch.identity import start_of
-from launch.interpreters import find_interpreter
-from launch.packages import ANALYSIS_PYTHONS, ENVIRONMENTS, Environment, PackageList
 from shared.errors import UserError
 from shared.variables import child_environment
 from tests.inside import ROOT, out_of_reach
 
-PLANTED = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
+
+def planted(root: Path, pythons: tuple[str, ...] = STUDY_PYTHONS) -> Environment:
+    return Environment("planted", "", pythons, "list.txt", root)
+
+
 DEAD_INDEX = "http://user:secret@127.0.0.1:9/simple"
 BUILD = """
 import sys
 from pathlib import Path
-from launch.environments import ensure_environment
-from launch.packages import ANALYSIS_PYTHONS, Environment, PackageList
-planted = Environment("planted", "", ANALYSIS_PYTHONS, (PackageList("list.txt"),))
-print(ensure_environment(planted, Path(sys.argv[1])))
+from launch.environments import STUDY_PYTHONS, Environment, ensure_environment
+planted = Environment("planted", "", STUDY_PYTHONS, "list.txt", Path(sys.argv[1]))
+print(ensure_environment(planted))
 """
 
 
@@ -103,12 +111,12 @@ def answer(python: Path) -> str:
     return done.stdout.strip()
 
 
-def fails(root: Path, environment: Environment = PLANTED) -> str:
+def fails(environment: Environment) -> str:
     """The one line with which building fails; nothing of the build may remain."""
     with pytest.raises(UserError) as caught:
-        ensure_environment(environment, root)
-    folder = root / ".work" / "env"
-    assert not folder.is_dir() or {entry.suffix for entry in folder.iterdir()} <= {".log"}
+        ensure_environment(environment)
+    folder = environment.home.parent
+    assert not folder.is_dir() or {entry.suffix for entry in folder.iterdir()} <= {".log", ".lock"}
     line = str(caught.value)
     assert "\n" not in line
     return line
@@ -126,35 +134,30 @@ def start_build(root: Path) -> subprocess.Popen[str]:
 
 
 def test_built_once_then_reused_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     assert answer(python) == "42"
-    monkeypatch.setattr(environments, "find_uv", lambda: pytest.fail("uv was called again"))
-    begun = time.monotonic()
-    assert ensure_environment(PLANTED, project) == python
-    assert time.monotonic() - begun < 0.5
+    monkeypatch.setattr(environments, "run_uv", lambda *_: pytest.fail("uv was called again"))
+    assert ensure_environment(planted(project)) == python
 
 
 def test_a_changed_list_makes_another_environment(project: Path) -> None:
-    first = ensure_environment(PLANTED, project)
+    first = ensure_environment(planted(project))
     with (project / "list.txt").open("a") as stream:
-        stream.write("# a comment changes nothing\n")
-    assert ensure_environment(PLANTED, project) == first
-    list_file = project / "list.txt"
-    list_file.write_text(list_file.read_text().replace("\n#", f" \\\n --hash=sha256:{'0' * 64}\n#"))
-    assert ensure_environment(PLANTED, project) != first
+        stream.write("# an edit of any kind\n")
+    assert ensure_environment(planted(project)) != first
     assert answer(first) == "42"
 
 
 def test_a_wrong_hash_is_refused(project: Path) -> None:
     write_list(project, "0" * 64)
-    line = fails(project)
+    line = fails(planted(project))
     assert "planted==1.0 does not have a hash that list.txt gives" in line
     assert "nothing was installed" in line
 
 
 def test_a_version_that_the_index_lacks_is_named(project: Path) -> None:
     write_list(project, "0" * 64, version="2.0")
-    assert "planted==2.0" in fails(project)
+    assert "planted==2.0" in fails(planted(project))
 
 
 @pytest.mark.parametrize("variable", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
@@ -164,19 +167,20 @@ def test_an_index_out_of_reach_fails_within_seconds(
     monkeypatch.delenv("UV_DEFAULT_INDEX")
     monkeypatch.setenv(variable, DEAD_INDEX)
     begun = time.monotonic()
-    line = fails(project)
+    line = fails(planted(project))
     assert time.monotonic() - begun < 10
     assert "no package index within reach at http://127.0.0.1:9;" in line
     assert "set UV_DEFAULT_INDEX" in line
-    assert "secret" not in line + (project / ".work/env/planted.log").read_text()
+    log = planted(project).home.with_suffix(".log")
+    assert "secret" not in line + log.read_text()
 
 
 def test_what_uv_has_cached_needs_no_index(project: Path, index: ThreadingHTTPServer) -> None:
-    ensure_environment(PLANTED, project)
+    ensure_environment(planted(project))
     shutil.rmtree(project / ".work")
     index.shutdown()
     index.server_close()
-    assert answer(ensure_environment(PLANTED, project)) == "42"
+    assert answer(ensure_environment(planted(project))) == "42"
 
 
 def test_pips_index_serves_where_uvs_own_is_out_of_reach(
@@ -187,24 +191,24 @@ def test_pips_index_serves_where_uvs_own_is_out_of_reach(
     settings = tmp_path / "uv.toml"
     settings.write_text(f'[[index]]\nurl = "{DEAD_INDEX}"\ndefault = true\n')
     monkeypatch.setenv("UV_CONFIG_FILE", str(settings))
-    assert answer(ensure_environment(PLANTED, project)) == "42"
+    assert answer(ensure_environment(planted(project))) == "42"
 
 
 def test_missing_interpreter_names_the_environment(project: Path) -> None:
-    wanting = Environment("wanting", "", ("3.99",), PLANTED.lists)
-    assert fails(project, wanting).startswith("environment 'wanting': no Python 3.99 found")
+    line = fails(planted(project, ("3.99",)))
+    assert line.startswith("environment 'planted': no Python 3.99 found")
 
 
 def test_a_folder_that_cannot_be_written_is_named(project: Path) -> None:
     (project / ".work").write_text("in the way")
-    assert f"cannot write {project / '.work' / 'env'}" in fails(project)
+    assert f"cannot write {project / '.work' / 'env'}" in fails(planted(project))
 
 
 def test_a_cache_that_cannot_be_written_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UV_CACHE_DIR", "/dev/null/cache")
-    assert "/dev/null/cache" in fails(project)
+    assert "/dev/null/cache" in fails(planted(project))
 
 
 def test_a_killed_build_does_not_count(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,18 +219,9 @@ def test_a_killed_build_does_not_count(project: Path, monkeypatch: pytest.Monkey
         silent.accept()  # uv waits for an answer, in the midst of the build
         os.killpg(builder.pid, signal.SIGKILL)
         builder.communicate()
-    folder = project / ".work" / "env"
-    left = list(folder.glob("planted-*.building-*"))
-    assert left
-    python = ensure_environment(PLANTED, project)
-    assert answer(python) == "42"
-    assert python.parent.parent not in left
-    for path in left:
-        os.utime(path, (time.time() - LEFTOVER_SECONDS - 60,) * 2)
-    shutil.rmtree(python.parent.parent)
-    ensure_environment(PLANTED, project)
-    home = python.parent.parent.name
-    assert {path.name for path in folder.iterdir()} == {home, f"{home}.json", "planted.log"}
+    assert planted(project).home.exists()
+    assert not is_built(planted(project))
+    assert answer(ensure_environment(planted(project))) == "42"
 
 
 def test_two_builders_at_once_end_with_one_environment(project: Path) -> None:
@@ -244,75 +239,34 @@ def test_two_builders_at_once_end_with_one_environment(project: Path) -> None:
     ["{home}.json", "bin/python", "{site}/planted.py", "{site}/planted-1.0.dist-info/RECORD"],
 )
 def test_an_environment_that_lacks_something_is_built_again(project: Path, damage: str) -> None:
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     home = python.parent.parent
     site = next(home.glob("lib/python*/site-packages"))
     (home / damage.format(home=home, site=site)).unlink()
-    assert ensure_environment(PLANTED, project) == python
+    assert ensure_environment(planted(project)) == python
     assert answer(python) == "42"
 
 
-def command(*options: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "launch.environments", *options]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
-
-
-def test_command_lists_explains_and_refuses() -> None:
-    listed = command("--list")
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(ENVIRONMENTS)
-    assert command("--help").returncode == 0
-    unknown = command("analysis", "nonesuch")
-    assert unknown.returncode == 2
-    assert unknown.stderr.splitlines()[-1].startswith("error: no environment is called 'nonesuch'")
-    assert command().returncode == 2
-
-
-@pytest.mark.parametrize("minor", ANALYSIS_PYTHONS)
-def test_analysis_installs_on_every_python(tmp_path: Path, minor: str) -> None:
+@pytest.mark.parametrize("version", STUDY_PYTHONS)
+def test_the_study_environment_installs_on_every_python(tmp_path: Path, version: str) -> None:
     """The one list serves all three; wheels come from the index or from uv's cache."""
+    row = ENVIRONMENTS["study"]
+    shutil.copy(ROOT / row.list, tmp_path)
     try:
-        interpreter = find_interpreter((minor,))
-    except UserError as error:
-        pytest.skip(f"one Python fewer to show it on: {error}")
-    for path in ROOT.glob("constraints-*.txt"):
-        shutil.copy(path, tmp_path)
-    listed = ENVIRONMENTS["analysis"]
-    try:
-        python = ensure_environment(Environment("only", "", (minor,), listed.lists), tmp_path)
-    except UserError as error:
-        if "no package index within reach" in str(error) and not os.environ.get(
-            "COMPARISON_NO_SKIP"
-        ):
-            pytest.skip(str(error))
-        raise
-    imports = (
-        "import matplotlib.pyplot, numpy, scipy.stats, sys, yaml; print(sys.version.split()[0])"
-    )
-    done = subprocess.run([str(python), "-c", imports], capture_output=True, text=True)
-    assert done.stdout.strip() == interpreter.version, done.stderr
-
-
-def test_ensure_refuses_an_unknown_name() -> None:
-    with pytest.raises(UserError, match=r"choose from reference, ajax, analysis, dev"):
-        ensure("nonesuch")
-
-
-def test_an_environment_that_could_not_be_built_is_told_from_one_that_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for constraints in ROOT.glob("constraints-*.txt"):
-        shutil.copy(constraints, tmp_path)
-    try:
-        assert not is_built("analysis", tmp_path)
+        python = ensure_environment(Environment("only", "", (version,), row.list, tmp_path))
     except UserError as error:
         out_of_reach(str(error))
+    imports = "import matplotlib.pyplot, numpy, psutil, rich, scipy.stats, sys, yaml"
+    ask = f"{imports}; print('{{}}.{{}}'.format(*sys.version_info))"
+    done = subprocess.run([str(python), "-c", ask], capture_output=True, text=True)
+    assert done.stdout.strip() == version, done.stderr
 
-    def no_uv() -> Path:
-        raise UserError("uv: not found")
 
-    monkeypatch.setattr(environments, "find_uv", no_uv)
-    with pytest.raises(UserError, match="uv: not found"):
-        is_built("analysis", tmp_path)
+def test_lists_are_exact_and_hashed() -> None:
+    for row in ENVIRONMENTS.values():
+        entries = re.split(r"\n(?=[a-z])", (ROOT / row.list).read_text())[1:]
+        assert len(entries) == len(row.packages), "a package is listed twice, or without a version"
+        assert all("--hash=sha256:" in entry for entry in entries)
 
 
 # --- what is installed is what the list names -----------------------------------------------------
@@ -321,7 +275,7 @@ def test_an_environment_that_could_not_be_built_is_told_from_one_that_is_not(
 def refused(root: Path) -> str:
     """The one line that refuses the environment, which stays as it is."""
     with pytest.raises(UserError) as caught:
-        ensure_environment(PLANTED, root)
+        ensure_environment(planted(root))
     line = str(caught.value)
     assert "\n" not in line
     assert "and the next command builds it anew" in line
@@ -341,13 +295,13 @@ def refused(root: Path) -> str:
     ],
 )
 def test_a_file_that_no_package_brought_is_refused(project: Path, name: str) -> None:
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     added = next(python.parent.parent.glob("lib/python*/site-packages")) / name
     added.parent.mkdir(exist_ok=True)
     added.write_text("")
     assert str(added) in refused(project)
     added.unlink()
-    assert ensure_environment(PLANTED, project) == python
+    assert ensure_environment(planted(project)) == python
 
 
 @pytest.mark.parametrize("same_size", [True, False])
@@ -355,7 +309,7 @@ def test_a_file_that_no_package_brought_is_refused(project: Path, name: str) -> 
 def test_an_edited_file_is_refused_until_the_environment_is_removed(
     project: Path, name: str, same_size: bool
 ) -> None:
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     home = python.parent.parent
     edited = Path(name.format(site=next(home.glob("lib/python*/site-packages"))))
     before = edited.stat()
@@ -364,24 +318,24 @@ def test_an_edited_file_is_refused_until_the_environment_is_removed(
     os.utime(edited, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert str(edited) in refused(project)
     shutil.rmtree(home)
-    assert answer(ensure_environment(PLANTED, project)) == "42", "uv's cache was not edited"
+    assert answer(ensure_environment(planted(project))) == "42", "uv's cache was not edited"
 
 
 def test_a_setting_of_the_environment_itself_is_held_too(project: Path) -> None:
-    settings = ensure_environment(PLANTED, project).parent.parent / "pyvenv.cfg"
+    settings = ensure_environment(planted(project)).parent.parent / "pyvenv.cfg"
     settings.write_text(settings.read_text().replace("packages = false", "packages = true"))
     assert "pyvenv.cfg: was changed" in refused(project)
 
 
 def test_a_package_in_a_linked_directory_is_refused(project: Path, tmp_path: Path) -> None:
     (tmp_path / "foreign").mkdir()
-    site = next(ensure_environment(PLANTED, project).parent.parent.glob("lib/python*/site-*"))
+    site = next(ensure_environment(planted(project)).parent.parent.glob("lib/python*/site-*"))
     (site / "foreign").symlink_to(tmp_path / "foreign")
     assert "foreign: belongs to no package" in refused(project)
 
 
 def test_bytecode_beside_the_sources_is_not_looked_at_and_not_read(project: Path) -> None:
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     site = next(python.parent.parent.glob("lib/python*/site-packages"))
     source = site / "planted.py"
     text, before = source.read_text(), source.stat()
@@ -395,7 +349,7 @@ def test_bytecode_beside_the_sources_is_not_looked_at_and_not_read(project: Path
     ask = [python, "-c", "import planted; print(planted.ANSWER)"]
     trusting = subprocess.run(ask, env=os.environ | writes, capture_output=True, text=True)
     assert trusting.stdout.strip() == "43", "the planted bytecode would be read"
-    assert ensure_environment(PLANTED, project) == python
+    assert ensure_environment(planted(project)) == python
     done = subprocess.run(
         ask, env=child_environment({}, os.environ), capture_output=True, text=True
     )
@@ -435,10 +389,10 @@ def test_other_settings_of_uv_reach_no_environment(
     path.write_text(f"{index}{setting}\n" if table else f"{setting}\n{index}")
     if place == "named":
         monkeypatch.setenv("UV_CONFIG_FILE", str(path))
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     shutil.rmtree(tmp_path / "cache")  # as "uv cache clean" does
     assert answer(python) == "42"
-    assert ensure_environment(PLANTED, project) == python
+    assert ensure_environment(planted(project)) == python
 
 
 @pytest.mark.parametrize(
@@ -455,7 +409,7 @@ def test_other_variables_of_uv_reach_no_environment(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    python = ensure_environment(PLANTED, project)
+    python = ensure_environment(planted(project))
     shutil.rmtree(tmp_path / "cache")
     assert answer(python) == "42"
 
@@ -465,7 +419,7 @@ def test_settings_that_are_no_toml_are_named(
 ) -> None:
     (project / "uv.toml").write_text("[index\n")
     monkeypatch.delenv("UV_DEFAULT_INDEX")
-    assert f"{project / 'uv.toml'}: is no TOML" in fails(project)
+    assert f"{project / 'uv.toml'}: is no TOML" in fails(planted(project))
 
 
 # --- an end in the midst of a build ------------------------------------------------------------

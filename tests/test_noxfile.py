@@ -12,10 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NEEDED_BY_NOX = (
     "noxfile.py",
     *(path.name for path in sorted(ROOT.glob("constraints-*.txt"))),
-    *(
-        f"launch/{name}.py"
-        for name in ("__init__", "environments", "interpreters", "packages", "uv")
-    ),
+    *(f"launch/{name}.py" for name in ("__init__", "environments", "uv")),
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shared").glob("*.py"))),
 )
 
@@ -51,13 +48,13 @@ def test_a_session_without_an_index_fails_and_says_why(unbuilt: Path, session: s
 
 
 def test_a_session_without_its_interpreter_fails_and_says_why(unbuilt: Path) -> None:
-    packages = unbuilt / "launch" / "packages.py"
-    text = packages.read_text()
+    table = unbuilt / "launch" / "environments.py"
+    text = table.read_text()
     assert text.count('("3.11", "3.12", "3.13")') == 1
-    packages.write_text(text.replace('("3.11", "3.12", "3.13")', '("3.99",)'))
+    table.write_text(text.replace('("3.11", "3.12", "3.13")', '("3.99",)'))
     done = nox(unbuilt)
     assert done.returncode != 0
-    assert "aborted: environment 'analysis': no Python 3.99 found on PATH" in done.stderr
+    assert "aborted: environment 'study': no Python 3.99 found on PATH" in done.stderr
 
 
 def test_a_failing_command_fails_its_session() -> None:
@@ -76,7 +73,7 @@ def test_lint_finds_what_is_not_clean(unbuilt: Path, monkeypatch: pytest.MonkeyP
         (unbuilt / name / "__init__.py").write_text('"""Empty."""\n')
     assert nox(unbuilt, "-s", "lint").returncode == 0
     (unbuilt / "analysis" / "bad.py").write_text(
-        '"""Wrong."""\n\nimport launch.packages\n\nUNTIDY : int = "text"\n'
+        '"""Wrong."""\n\nimport launch.environments\n\nUNTIDY : int = "text"\n'
     )
     done = nox(unbuilt, "-s", "lint")
     assert done.returncode != 0

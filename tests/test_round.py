@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from launch import info, options, preflight
-from launch.environments import ensure, locate
 from shared.errors import UserError
 from shared.launch_info import EMPTY_DIFF, Revision, read_launches, side_revision
 from shared.protocol import REFERENCE_COMMIT
 from shared.provenance import Roots
-from tests.inside import ROOT, out_of_reach
+from tests.inside import ROOT
 from tests.rounds import AJAX_ALONE, Launch, end, git, wait_for
 
 # --- a round that goes well -----------------------------------------------------------------
@@ -82,16 +81,6 @@ def test_two_machines_share_a_round(tmp_path: Path, launch: Launch) -> None:
     ]
 
 
-@pytest.fixture
-def analysis() -> None:
-    """The analysis environment, built as the command builds it."""
-    try:
-        ensure("analysis")
-    except UserError as error:
-        out_of_reach(f"the analysis environment is out of reach: {error}")
-
-
-@pytest.mark.usefixtures("analysis")
 def test_pairs_are_left_for_later_where_round_1_is_absent(tmp_path: Path, launch: Launch) -> None:
     against = tmp_path / "round1"
     against.mkdir()
@@ -106,7 +95,6 @@ def test_pairs_are_left_for_later_where_round_1_is_absent(tmp_path: Path, launch
     assert f"--against {against}\n" in output
 
 
-@pytest.mark.usefixtures("analysis")
 def test_a_round_of_two_parts_is_left_for_later_until_both_have_finished(
     tmp_path: Path, launch: Launch
 ) -> None:
@@ -117,16 +105,6 @@ def test_a_round_of_two_parts_is_left_for_later_until_both_have_finished(
     missing = ", ".join(f"no finished {side} in {out / part}" for side, part in lacking)
     assert f"round 4: left for later, {missing}; when there are:" in output
     assert f"nox -s compare -- --round 4 --root {out} --ajax-src" in output
-
-
-def test_where_an_environment_would_be_is_known_before_it_is_built(tmp_path: Path) -> None:
-    for file in ROOT.glob("constraints-*.txt"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    before = sorted(tmp_path.rglob("*"))
-    there = locate("analysis", tmp_path)
-    assert there.is_relative_to(tmp_path / ".work" / "env")
-    assert sorted(tmp_path.rglob("*")) == before
-    assert locate("analysis").relative_to(ROOT) == there.relative_to(tmp_path)
 
 
 # --- a round that does not ------------------------------------------------------------------
