@@ -196,7 +196,7 @@ def environment_session(name: str) -> None:
         run(session, name, "--version")
 
     make.__doc__ = f"Make the environment of: {ENVIRONMENTS[name].summary}."
-    nox.session(make, name=f"env-{name}", tags=["environments"])
+    nox.session(name=f"env-{name}", tags=["environments"])(make)
 
 
 for each in ENVIRONMENTS:

@@ -178,7 +178,7 @@ def test_a_dry_run_of_several_parts_says_what_all_take(
     assert [line.split(" (")[0] for line in parts] == [
         f"estimate: {duration(part_s)}" for part_s in seconds
     ]
-    made = "as things are, made first, once: environment reference, environment ajax, environment"
+    made = "as things are, made first, once: environment reference, environment ajax"
     assert sum(line.startswith(made) for line in lines) == 2
     assert lines[-1] == f"estimate of all 2 parts: {duration(sum(seconds))}"
     assert not (tmp_path / "out").exists()
