@@ -1,5 +1,6 @@
 """Asking a side's probe: a process in that side's environment, with arrays in and arrays out."""
 
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from shared.command_start import ending_with_parent
 from shared.compiled import DIRECTORY, cache_variables
 from shared.errors import EXIT_BAD_INPUT, UserError
 from shared.files import read_json_object
+from shared.installed import verify_search_path
 from shared.named_python import check_pythons
 from shared.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
@@ -190,8 +192,20 @@ def find_pythons(given: Mapping[Side, Path | None]) -> dict[Side, Path]:
     found: dict[Side, Path] = {}
     for side in SIDES:
         python = given.get(side)
-        found[side] = python.absolute() if python is not None else _pinned(side)
+        found[side] = _pinned(side) if python is None else _verified(side, python.absolute())
     return found
+
+
+def _verified(side: Side, python: Path) -> Path:
+    """A Python that was given, whose packages are as they were installed."""
+    command = [str(python), "-I", "-c", "import json, sys; print(json.dumps(sys.path))"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        search_path = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise UserError(f"--{side}-python {python}: cannot be run; is it a Python?") from None
+    verify_search_path(search_path, f"reinstall that package, or leave --{side}-python out")
+    return python
 
 
 def _pinned(side: Side) -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from launch.uv import index_of_pip, run_uv
-from shared.errors import UserError
+from shared.errors import UserError, end_at_sigterm, run_command
 from shared.files import write_atomic
 from shared.installed import IncompleteError, verify_environment
 
@@ -234,3 +234,15 @@ def _explain(environment: Environment, failure: str) -> str:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Make the environments that are named, and print the Python of each."""
+    for name in sys.argv[1:]:
+        print(ensure(name))
+    return 0
+
+
+if __name__ == "__main__":
+    end_at_sigterm()  # uv ends too
+    run_command(main)

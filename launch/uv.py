@@ -103,7 +103,7 @@ def found(directory: Path) -> list[tuple[str, Any]]:
     for path in _files(directory):
         told = _read(path)
         for key in SETTINGS:
-            value = _absolute(key, told.get(key, told.get("pip", {}).get(key)), path.parent)
+            value = _absolute(key, _table(told, "pip").get(key, told.get(key)), path.parent)
             if isinstance(value, list) and isinstance(merged.get(key), list):
                 merged[key] += value
             elif value is not None:
@@ -124,7 +124,7 @@ def _files(directory: Path) -> Iterator[Path]:
             yield chosen
             break
     home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-    system = os.environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)
+    system = (os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)
     everyone = [Path(place) / "uv" / "uv.toml" for place in (*filter(None, system), "/etc")]
     for choice in ([home / "uv" / "uv.toml"], everyone):
         yield from [path for path in choice if path.is_file()][:1]
@@ -138,8 +138,14 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{path}: is no TOML ({error}); mend it for uv") from None
     if path.name == "pyproject.toml":
-        told = told.get("tool", {}).get("uv", {})
-    return told if isinstance(told, dict) else {}
+        told = _table(_table(told, "tool"), "uv")
+    return dict(told)
+
+
+def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table of a TOML file; empty if there is none of that name."""
+    found = told.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _absolute(key: str, value: Any, folder: Path) -> Any:
@@ -156,11 +162,12 @@ def _absolute(key: str, value: Any, folder: Path) -> Any:
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items())
+        pairs = (f"{_toml(name)} = {_toml(item)}" for name, item in value.items())
         return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)  # text, numbers, true and false are spelled alike
+    # Text, numbers, true and false are spelled alike; of a date uv says that it is none of these.
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def index_of_pip() -> str | None:

@@ -16,7 +16,7 @@ from shared.errors import UserError
 #: and where the search for a repository ends. All others name a repository, or change an answer.
 _INHERITED = (
     *("GIT_SSH", "GIT_SSL_", "GIT_PROXY_", "GIT_HTTP_", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL"),
-    *("GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_TERMINAL_PROMPT", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
     *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),
 )

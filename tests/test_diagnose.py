@@ -136,6 +136,17 @@ def test_a_python_that_is_none_is_named_before_anything_is_built(
         find_pythons({side: python})
 
 
+def test_a_named_python_with_an_edited_package_is_refused(tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    site = next(venv.glob("lib/python*/site-packages"))
+    (site / "planted-1.0.dist-info").mkdir()
+    (site / "planted-1.0.dist-info" / "RECORD").write_text("planted.py,sha256=AAAA,1\n")
+    (site / "planted.py").write_text("x = 1\n")
+    with pytest.raises(UserError, match="planted.py: is not what its package brought"):
+        find_pythons({"reference": venv / "bin" / "python"})
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_building_an_environment_is_shown_and_its_failure_is_ours(
     fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -168,11 +179,11 @@ def finding(*, holds: bool) -> Finding:
 @pytest.mark.usefixtures("reference")
 @pytest.mark.parametrize("holds", [True, False])
 def test_the_exit_status_is_the_verdict(
-    holds: bool, command: Command, probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    holds: bool, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "PARTS", {"made": Part("made", lambda *_: finding(holds=holds), ())})
     out = tmp_path / "out"
-    pythons = ("--reference-python", probe, "--ajax-python", probe)
+    pythons = ("--reference-python", sys.executable, "--ajax-python", sys.executable)
     done = command(run.main, "made", "--out", out, *pythons)
     assert done.status == (0 if holds else 1)
     last = done.out.splitlines()[-1]
@@ -216,8 +227,8 @@ def test_a_long_question_is_abridged_and_stays_its_own() -> None:
     assert max(len(one), len(two)) < 120
 
 
-def test_sigterm_ends_the_command_with_its_own_status(probe: Path, tmp_path: Path) -> None:
-    pythons = ("--reference-python", probe, "--ajax-python", probe)
+def test_sigterm_ends_the_command_with_its_own_status(tmp_path: Path) -> None:
+    pythons = ("--reference-python", sys.executable, "--ajax-python", sys.executable)
     script = (
         "import os, runpy, signal\n"
         "from shared import obtain\n"

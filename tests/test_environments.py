@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from launch import environments
+from launch import environments, uv
 from launch.environments import (
     ENVIRONMENTS,
     STUDY_PYTHONS,
@@ -446,3 +447,34 @@ def test_uv_ends_with_who_builds(
         while start_of(uv) is not None:
             assert time.monotonic() < deadline, "uv runs on"
             time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("pip = 1\n", None),
+        ("[pip]\nno-index = true\n", ("no-index", True)),
+        ("no-index = false\n[pip]\nno-index = true\n", ("no-index", True)),
+        ('cache-dir = "/tmp/caf\u00e9 \U0001f600"\n', ("cache-dir", "/tmp/caf\u00e9 \U0001f600")),
+    ],
+)
+def test_settings_of_pip_come_before_those_of_uv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, setting: tuple[str, object] | None
+) -> None:
+    path = tmp_path / "uv.toml"
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("UV_CONFIG_FILE", str(path))
+    told = uv.found(tmp_path)
+    assert told == ([setting] if setting else [])
+    for name, value in told:
+        assert tomllib.loads(f"{name} = {uv._toml(value)}") == {name: value}
+
+
+def test_a_project_that_is_no_table_has_no_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "none"))
+    monkeypatch.delenv("UV_CONFIG_FILE", raising=False)
+    (tmp_path / "pyproject.toml").write_text("tool = 1\n")
+    assert uv.found(tmp_path) == []
