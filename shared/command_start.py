@@ -20,10 +20,9 @@ def begin_command() -> None:
     Nothing happens where it is imported otherwise than by ``python -m``.
     """
     quiet_interrupts()
-    if sys.argv[:1] == ["-m"]:  # Python's name for the command until it has found its module
-        leave_users_shell()
-        if SESSION_VARIABLE in os.environ:
-            ending_with_parent(signal.SIGTERM)()
+    leave_users_shell()
+    if sys.argv[:1] == ["-m"] and SESSION_VARIABLE in os.environ:
+        ending_with_parent(signal.SIGTERM)()
 
 
 def ending_with_parent(number: signal.Signals) -> Callable[[], None]:

@@ -80,9 +80,12 @@ def child_environment(own: Mapping[str, str], inherited: Mapping[str, str]) -> d
 def leave_users_shell() -> None:
     """Begin this command anew without the settings of the user's shell, unless that was done.
 
-    For who calls ``python -m MODULE`` directly: some of them have worked by then.
+    For who calls ``python -m MODULE`` directly: some of them have worked by then. A package that
+    holds commands calls this before its other imports. Where it is imported otherwise than by
+    ``python -m``, nothing happens.
     """
-    if _MADE not in os.environ:
+    # "-m": Python's name for the command until it has found its module.
+    if sys.argv[:1] == ["-m"] and _MADE not in os.environ:
         environment = command_environment({}, os.environ)
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 

@@ -56,7 +56,10 @@ def shell(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["analysis.compare", "analysis.reproduce", "diagnose.run", "launch.round", "launch.clean"],
+    [
+        *("analysis.compare", "analysis.reproduce", "diagnose.run", "launch.round", "launch.clean"),
+        *("ref_side.run", "ajax_side.run"),
+    ],
 )
 def test_a_command_called_directly_explains_itself(module: str, shell: dict[str, str]) -> None:
     command = [sys.executable, "-m", module, "--help"]
