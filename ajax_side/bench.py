@@ -1,4 +1,4 @@
-"""``python -m ajax_side.bench``: Ajax's one compiled call, paced by the bench (``shared.pace``).
+"""``python -m ajax_side.bench``: the compiled call of Ajax, paced (:mod:`shared.probes.pace`).
 
 The program is that of a full run of round 1 or 2; it stands still inside its heartbeat, between
 two ticks.
@@ -11,7 +11,7 @@ from ajax_side.arms import apply_arm
 from ajax_side.identity import find_source, import_ajax
 from ajax_side.run import set_environment
 from shared.errors import run_command
-from shared.pace import Pace, take_stdout
+from shared.probes.pace import Pace, take_stdout
 from shared.protocol import N_ENVS
 
 #: Sizes of rounds 1 and 2: they decide the program, and how large its replay ring is.

@@ -10,15 +10,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shared.distributions import (
+from shared.errors import UserError
+from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE
+from shared.provenance.distributions import (
     AJAX_RELEASE_DIGEST,
     INSTALLED_ROOT,
     find_distribution,
     verify_distribution,
 )
-from shared.errors import UserError
-from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE
-from shared.provenance import Roots, git_state
+from shared.provenance.roots import Roots, git_state
 from shared.variables import AJAX_VARIABLE
 
 PACKAGE = "ajax"

@@ -66,7 +66,7 @@ class Networks:
         return state.world_model_state.params["enc"]
 
     def shapes(self, config: Any = None) -> dict[str, tuple[int, ...]]:
-        """Shape of every parameter tensor, by the names of ``shared.parameter_map``.
+        """Shape of every parameter tensor, by the names of ``shared.probes.parameter_map``.
 
         ``config``: another than the agent's own.
         """

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.protocol import MAX_EPISODE_STEPS, N_ACTIONS
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from shared.variables import leave_users_shell, set_jax_environment
 
 ENVIRONMENT = "CartPole-v1"

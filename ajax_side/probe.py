@@ -10,7 +10,7 @@ from pathlib import Path
 from ajax_side.identity import find_source, import_ajax
 from ajax_side.run import set_environment
 from shared.errors import run_command
-from shared.probe_command import call, probe_parser, read_inputs, write_answer
+from shared.probes.probe_command import call, probe_parser, read_inputs, write_answer
 
 #: Name -> module with ``probe(arrays) -> arrays``; imported after Ajax.
 PROBES = {

@@ -8,9 +8,9 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from ajax_side.networks import Networks
-from shared.arrays import Arrays, above, below
-from shared.encoder_case import INITIAL, SHAKEN
-from shared.parameter_map import to_ajax
+from shared.probes.encoder_case import INITIAL, SHAKEN
+from shared.probes.parameter_map import to_ajax
+from shared.records.arrays import Arrays, above, below
 
 
 def magnitudes(networks: Networks, seeds: Any, observations: Any) -> Any:

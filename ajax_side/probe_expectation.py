@@ -9,9 +9,9 @@ from ajax.agents.DreamerV3.networks import MLPHead
 from ajax.distributional import TwoHot
 
 from ajax_side.expectation import literal_decode
-from shared.arrays import Arrays
-from shared.parameter_map import BINS
-from shared.probing import HEAD_FEATURES, HEAD_UNITS, apply_forms
+from shared.probes.parameter_map import BINS
+from shared.probes.probing import HEAD_FEATURES, HEAD_UNITS, apply_forms
+from shared.records.arrays import Arrays
 
 #: Form -> the method that computes it from the head's logits.
 FORMS: dict[str, Callable[[Any, Any], Any]] = {
@@ -21,7 +21,7 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def probe(arrays: Arrays) -> Arrays:
-    """Expectations of every logits array, see ``shared.probing.apply_forms``; and the ``bins``."""
+    """Expectations of every logits array (``shared.probes.probing.apply_forms``), and ``bins``."""
     two_hot = TwoHot.dreamerv3(BINS)
     head = MLPHead(1, HEAD_UNITS, BINS, 0.0)  # its last kernel starts at zero
     parameters = head.init(jax.random.PRNGKey(0), jnp.zeros((1, HEAD_FEATURES)))

@@ -15,10 +15,10 @@ from flax.traverse_util import unflatten_dict
 
 from ajax_side.arms import apply_arm
 from ajax_side.networks import Networks
-from shared.arrays import Arrays, above
-from shared.changes import changed_values, check_sizes
 from shared.errors import UserError
-from shared.matched_case import (
+from shared.metrics import AJAX_TO_REFERENCE
+from shared.probes.changes import changed_values, check_sizes
+from shared.probes.matched_case import (
     NORMALISER,
     SLOW_DISTANCE,
     Case,
@@ -28,9 +28,9 @@ from shared.matched_case import (
     as_text,
     follow,
 )
-from shared.metrics import AJAX_TO_REFERENCE
-from shared.parameter_map import to_ajax
+from shared.probes.parameter_map import to_ajax
 from shared.protocol import Form
+from shared.records.arrays import Arrays, above
 
 _TWO_HOT = importlib.import_module("ajax.distributional").TwoHot
 _STOCK_DECODE = _TWO_HOT.decode
@@ -39,7 +39,7 @@ Programs = tuple[Callable[..., Any], Callable[[Any], Any]]
 
 
 def probe(arrays: Arrays) -> Arrays:
-    """``<run>/<metric> [updates]`` of every run of a ``shared.matched_case.Case``.
+    """``<run>/<metric> [updates]`` of every run of a ``shared.probes.matched_case.Case``.
 
     Metrics have the reference's names. Besides ``<run>/digest/...`` of what it was given, and
     ``before``, the stock values of what the case changes. A case without runs is only checked.

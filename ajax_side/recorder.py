@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from shared.errors import NotLearningError, UserError
-from shared.jsonl import JsonlWriter
-from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
 from shared.metrics import LOSSES, not_finite
 from shared.protocol import SIDE_KEY, updates
-from shared.records import Evaluation, Progress, Record
+from shared.records.jsonl import JsonlWriter
+from shared.records.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
+from shared.records.rows import Evaluation, Progress, Record
 
 #: Rows between two lines of progress.jsonl, as on the reference side.
 PROGRESS_ROWS = 160

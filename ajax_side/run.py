@@ -11,13 +11,13 @@ from ajax_side.arms import PATCHES, apply_arm
 from ajax_side.identity import Source, find_source, import_ajax
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
-from shared.digests import finish
 from shared.errors import EXIT_NO, NotLearningError, UserError, run_command
-from shared.files import write_atomic, write_json
-from shared.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
-from shared.own_directory import OwnDirectories
 from shared.protocol import AJAX_RELEASE, LARGEST_SEED, N_ENVS, ROUNDS, checkpoints
-from shared.provenance import OUT_ROOT, REPO, package_versions
+from shared.provenance.roots import OUT_ROOT, REPO, package_versions
+from shared.records.digests import finish
+from shared.records.files import write_atomic, write_json
+from shared.records.layout import AJAX_CONFIG, AJAX_FINAL, AJAX_NAME, PATCH, TIMING, RunLayout
+from shared.records.own_directory import OwnDirectories
 from shared.variables import AJAX_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
 if TYPE_CHECKING:  # it loads jax and Ajax, which must wait for their environment

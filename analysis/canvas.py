@@ -15,8 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from shared.files import write_atomic
 from shared.protocol import Side
+from shared.records.files import write_atomic
 
 # A matplotlibrc of the user's, in this directory say, is no part of a figure.
 mpl.rcdefaults()

@@ -22,7 +22,6 @@ from analysis.load import PATCHED, launches
 from analysis.published import load_round, load_statistics
 from analysis.registered import block_checks
 from analysis.sources import Loaded, Request, load, published_round_of
-from shared.launch_info import Revision
 from shared.preregistration import KEY as REGISTRATION
 from shared.preregistration import registration_line
 from shared.protocol import (
@@ -35,6 +34,7 @@ from shared.protocol import (
     Round,
     Side,
 )
+from shared.records.launch_info import Revision
 
 
 @dataclass(frozen=True)

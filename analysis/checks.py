@@ -16,9 +16,9 @@ from typing import Any
 from analysis.data import SeedData, SideData
 from analysis.formats import some
 from shared.errors import printable, shown
-from shared.launch_info import Revision
 from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, checkpoints, updates
-from shared.records import Checkpoint, Evaluation
+from shared.records.launch_info import Revision
+from shared.records.rows import Checkpoint, Evaluation
 
 #: Relative tolerance between two means of the same numbers, of which one may be of 32 bits.
 _FLOAT32 = 1e-6

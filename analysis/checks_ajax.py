@@ -19,8 +19,6 @@ from analysis.checks import (
 from analysis.checks_files import files_check
 from analysis.evidence import AjaxProcess, Evidence
 from shared.configuration import ajax_resolved, flatten
-from shared.distributions import INSTALLED_ROOT
-from shared.launch_info import Revision
 from shared.protocol import (
     AJAX_DISTRIBUTION,
     FIRST_UPDATE_ROW,
@@ -28,7 +26,9 @@ from shared.protocol import (
     S2_AUDIT_TOLERANCE,
     updates,
 )
-from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT
+from shared.provenance.distributions import INSTALLED_ROOT
+from shared.provenance.roots import AJAX_ROOT, AJAX_SRC_ROOT
+from shared.records.launch_info import Revision
 
 #: Where Ajax may have been imported from: a checkout's src, or the installed release.
 _CODE_ROOTS = tuple(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from analysis.checks import Check, outcome
 from analysis.evidence import AjaxProcess, ReferenceProcess
 from shared.errors import shown
-from shared.layout import PATCH, TIMING
+from shared.records.layout import PATCH, TIMING
 
 #: Keys of ``timing.json``: unix times and seconds.
 _SECONDS = (

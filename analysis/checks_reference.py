@@ -16,10 +16,10 @@ from analysis.checks_files import files_check
 from analysis.data import SeedData
 from analysis.evidence import Evidence, ReferenceProcess
 from shared.configuration import reference_resolved
-from shared.launch_info import Revision
 from shared.protocol import MAX_EPISODE_STEPS, N_ENVS, REFERENCE_COMMIT, updates
-from shared.provenance import ELSEWHERE, REFERENCE_ROOT
-from shared.records import Episode, check_episode
+from shared.provenance.roots import ELSEWHERE, REFERENCE_ROOT
+from shared.records.launch_info import Revision
+from shared.records.rows import Episode, check_episode
 
 
 def reference_checks(evidence: Evidence, sizes: Sizes) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.difference import ABSENT, Difference, json_differences, unified
 from shared.errors import printable, shown
-from shared.files import plain, read_json, read_json_object, read_text
+from shared.records.files import plain, read_json, read_json_object, read_text
 
 
 @dataclass

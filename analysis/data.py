@@ -8,7 +8,7 @@ import numpy as np
 from analysis.statistics import Floats
 from shared.errors import printable
 from shared.protocol import Side
-from shared.records import Episode, Evaluation, Record
+from shared.records.rows import Episode, Evaluation, Record
 
 #: Window ending at rows -> metric (Ajax's name) -> (mean over seeds, lowest seed, highest seed).
 WindowTable = Mapping[int, Mapping[str, tuple[float, float, float]]]

@@ -9,7 +9,7 @@ from analysis.figures import draw_all, figure_data
 from analysis.outputs import as_json, file_names
 from analysis.study import Study
 from analysis.tables import render
-from shared.files import dump_json, write_atomic
+from shared.records.files import dump_json, write_atomic
 
 FIGURE_NUMBERS = "figures.json"
 

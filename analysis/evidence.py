@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from analysis.data import SideData
 from analysis.load import launches, read_object
-from shared.arrays import read_arrays
 from shared.configuration import flatten
-from shared.digests import Changes, changes
 from shared.errors import RecordError
-from shared.files import exists, read_exit_code, read_text
-from shared.launch_info import FORMAT_KEY, Launch, Revision, side_revision
-from shared.layout import (
+from shared.protocol import Side
+from shared.records.arrays import read_arrays
+from shared.records.digests import Changes, changes
+from shared.records.files import exists, read_exit_code, read_text
+from shared.records.launch_info import FORMAT_KEY, Launch, Revision, side_revision
+from shared.records.layout import (
     AJAX_CONFIG,
     AJAX_FINAL,
     AJAX_NAME,
@@ -30,7 +31,6 @@ from shared.layout import (
     RunLayout,
     reference_name,
 )
-from shared.protocol import Side
 
 #: Arrays of ``ajax_final.npz`` that the audit needs, each with a leading seed axis.
 FINAL_KEYS = ("seeds", "rows", "updates", "return_sum", "return_count")

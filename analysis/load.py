@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import RecordError, UserError, printable, shown
-from shared.files import exists, find, read_json_object, require_inside
-from shared.launch_info import Launch, read_launches
-from shared.layout import (
+from shared.protocol import ROUNDS, SERIES, SIDE_LABEL, Side
+from shared.provenance.roots import REPO, Roots
+from shared.records.files import exists, find, read_json_object, require_inside
+from shared.records.launch_info import Launch, read_launches
+from shared.records.layout import (
     AJAX_CONFIG,
     EPISODES,
     EVALUATIONS,
@@ -17,9 +19,7 @@ from shared.layout import (
     REFERENCE_ARGUMENTS,
     RunLayout,
 )
-from shared.protocol import ROUNDS, SERIES, SIDE_LABEL, Side
-from shared.provenance import REPO, Roots
-from shared.records import (
+from shared.records.rows import (
     Checkpoint,
     Episode,
     Evaluation,

@@ -14,9 +14,9 @@ from typing import Any
 
 from analysis.outputs import file_names
 from shared.errors import RecordError, printable
-from shared.files import exists, read_bytes, write_atomic
-from shared.jsonl import MAX_ROWS_BYTES, dump_line, read_jsonl
 from shared.protocol import ROUNDS
+from shared.records.files import exists, read_bytes, write_atomic
+from shared.records.jsonl import MAX_ROWS_BYTES, dump_line, read_jsonl
 from shared.scan import files_below
 
 NAME = "MANIFEST.jsonl"

@@ -10,8 +10,8 @@ from analysis.formats import markdown_table, number, yes
 from analysis.readings import Round2Reading, read_round2
 from analysis.sources import Request, Source
 from analysis.study import Study, study
-from shared.files import dump_json
 from shared.protocol import CAP_RETURN, PAIRINGS, READING2, SIDE_LABEL, Side
+from shared.records.files import dump_json
 
 #: The cross pairs of round 2.
 PAIRS = READING2[1:]

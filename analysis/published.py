@@ -8,10 +8,10 @@ from typing import Any
 
 from analysis.data import Missing, SeedData, SideData
 from shared.errors import RecordError, UserError
-from shared.jsonl import read_jsonl
 from shared.protocol import PAIRINGS, SIDES, Side, updates
-from shared.provenance import REPO
-from shared.records import Evaluation
+from shared.provenance.roots import REPO
+from shared.records.jsonl import read_jsonl
+from shared.records.rows import Evaluation
 
 DIRECTORY = REPO / "results" / "published"
 FORMAT = 1

@@ -10,13 +10,13 @@ from pathlib import Path
 from analysis.checks import Check
 from analysis.load import launches
 from shared.errors import UserError
-from shared.git import git
-from shared.launch_info import PROJECT, Launch, side_keys
-from shared.layout import RunLayout
 from shared.preregistration import DIRECTORY, text_digest
 from shared.preregistration import KEY as REGISTRATION
 from shared.protocol import ROUNDS, SERIES, SIDES, Round
-from shared.provenance import REPO
+from shared.provenance.git import git
+from shared.provenance.roots import REPO
+from shared.records.launch_info import PROJECT, Launch, side_keys
+from shared.records.layout import RunLayout
 
 #: How ``launched`` is written.
 _MOMENT = "%Y-%m-%d %H:%M:%S %z"

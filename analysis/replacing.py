@@ -11,9 +11,9 @@ from analysis.outputs import file_names
 from analysis.study import Study
 from analysis.together import READING, READING_JSON
 from shared.errors import UserError
-from shared.files import read_json_object
 from shared.protocol import ROUNDS
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
+from shared.records.files import read_json_object
 
 #: The files of a comparison, of any round, and of a reading.
 _TABLES = {name for each in ROUNDS.values() for name in file_names(each.number)} | {

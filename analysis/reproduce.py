@@ -19,9 +19,9 @@ from analysis.study import Study
 from analysis.together import READING_JSON, READINGS
 from analysis.trees import Target, find_targets, study_target
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.files import read_json_object
 from shared.protocol import PAIRINGS, ROUNDS, SERIES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
+from shared.records.files import read_json_object
 
 RESULTS = REPO / "results"
 #: Directories with tables of their own in a tree of results.

@@ -10,9 +10,9 @@ from analysis.checks import ExpectedAjax
 from analysis.load import round_launch
 from analysis.sources import PINNED_AJAX, Request, Source
 from shared.errors import UserError
-from shared.launch_info import Launch
 from shared.protocol import AJAX_RELEASE, ROUNDS, SIDE_LABEL, SIDES, Side
-from shared.provenance import git_state
+from shared.provenance.roots import git_state
+from shared.records.launch_info import Launch
 from shared.variables import AJAX_VARIABLE
 
 #: What to do about a part in another one's place.

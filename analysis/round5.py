@@ -33,8 +33,8 @@ from analysis.round5_rules import (
     verdict,
 )
 from analysis.windows import seed_value
-from shared.layout import AJAX_NAME, TIMING, RunLayout
 from shared.protocol import FORMS, ROUNDS, SERIES, SIDES, WINDOW_ROWS, Form, Round, Side
+from shared.records.layout import AJAX_NAME, TIMING, RunLayout
 
 FORMAT = 1
 #: By part, in the order in which they run.

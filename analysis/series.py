@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from analysis.load import launches, round_launch
-from shared.files import read_exit_code
-from shared.layout import AJAX_NAME, RunLayout, reference_name
 from shared.preregistration import KEY
 from shared.protocol import ROUNDS, SERIES, Round
+from shared.records.files import read_exit_code
+from shared.records.layout import AJAX_NAME, RunLayout, reference_name
 
 
 def series_of(name: str) -> tuple[Round, ...]:

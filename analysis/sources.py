@@ -15,11 +15,11 @@ from analysis.load import (
     seeds_with_evaluations,
 )
 from analysis.published import published_side
-from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError, shown
-from shared.layout import RunLayout
 from shared.protocol import AJAX_RELEASE, PUBLISHED_ROUNDS, ROUNDS, SIDES, Round, Side
-from shared.records import LARGEST_COUNT
+from shared.provenance.distributions import AJAX_RELEASE_DIGEST
+from shared.records.layout import RunLayout
+from shared.records.rows import LARGEST_COUNT
 
 #: Of a run; their rows are listed.
 MOST_EVALUATIONS = 100_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from shared.protocol import CAP_RATE_WINDOW, CAP_RETURN, CAP_ROWS, N_ENVS, S2_EPISODES, Side
-from shared.records import Episode
+from shared.records.rows import Episode
 
 Floats = NDArray[np.float64]
 

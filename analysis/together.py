@@ -19,8 +19,8 @@ from analysis.documents import Documents, documents
 from analysis.formats import unread
 from analysis.published_table import Row
 from analysis.study import Study
-from shared.files import dump_json
 from shared.protocol import PAIRINGS, READING2
+from shared.records.files import dump_json
 
 READING, READING_JSON = "reading.md", "reading.json"
 

@@ -15,9 +15,9 @@ from analysis.sources import Request, Source
 from analysis.study import Study, study
 from analysis.together import READING_JSON
 from shared.errors import printable
-from shared.files import read_json_object, require_inside
-from shared.layout import RunLayout
 from shared.protocol import AJAX_PUBLISHED_COMMIT, PAIRINGS, ROUNDS, SERIES, SIDES, Round, Side
+from shared.records.files import read_json_object, require_inside
+from shared.records.layout import RunLayout
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.data import SideData, WindowTable
 from shared.metrics import DERIVED_SCALE, EXACT_SCALE, derived_scale
 from shared.protocol import WINDOW_ROWS
-from shared.records import Record
+from shared.records.rows import Record
 
 #: Window's last row -> metric -> value.
 SeedWindows = dict[int, dict[str, float]]

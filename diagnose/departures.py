@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared.matched_case import FIGURES
 from shared.metrics import REFERENCE_TO_AJAX
+from shared.probes.matched_case import FIGURES
 
 Doubles = npt.NDArray[np.float64]
 #: Metric -> its value at every update ``[updates]``.

@@ -14,11 +14,11 @@ from diagnose.encoder_figure import draw
 from diagnose.encoder_measured import OUTPUT_TOLERANCE, RUN_SEEDS, Output, Population
 from diagnose.findings import Claim, Finding, Table, number
 from diagnose.sides import Answer, Sides
-from shared.arrays import below
-from shared.encoder_case import INITIAL, OUTPUTS, SHAKEN
 from shared.errors import UserError
-from shared.parameter_map import NETWORKS, PAIRS
+from shared.probes.encoder_case import INITIAL, OUTPUTS, SHAKEN
+from shared.probes.parameter_map import NETWORKS, PAIRS
 from shared.protocol import SIDE_LABEL, SIDES, Side
+from shared.records.arrays import below
 
 PART = "encoder"
 FEWEST_SEEDS = 200

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from diagnose.encoder_measured import RUN_SEEDS, Output, Population
 from diagnose.figures import COLOUR, MARKER, new_figure
-from shared.encoder_case import OUTPUTS, SHAKEN
+from shared.probes.encoder_case import OUTPUTS, SHAKEN
 from shared.protocol import SIDE_LABEL, SIDES
 
 #: Drawn for no difference at all.

@@ -11,9 +11,9 @@ from diagnose.expectation_figure import draw
 from diagnose.expectation_rows import OUTER, TILTS, Row, cases, measure
 from diagnose.findings import Claim, Finding, Table, number
 from diagnose.sides import Answer, Sides
-from shared.arrays import Arrays, above
-from shared.probing import ZERO
+from shared.probes.probing import ZERO
 from shared.protocol import SIDE_LABEL, SIDES, Side
+from shared.records.arrays import Arrays, above
 
 PART = "expectation"
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared.arrays import Arrays
-from shared.parameter_map import BINS
-from shared.probing import ZERO
+from shared.probes.parameter_map import BINS
+from shared.probes.probing import ZERO
 from shared.protocol import Side
+from shared.records.arrays import Arrays
 
 Doubles = npt.NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shared.files import write_atomic
 from shared.protocol import Side
+from shared.records.files import write_atomic
 
 # A matplotlibrc of the user's, in this directory say, is no part of a figure.
 mpl.rcdefaults()

@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from diagnose.figures import save
-from shared.arrays import Arrays, write_arrays
-from shared.files import dump_json, write_atomic
+from shared.records.arrays import Arrays, write_arrays
+from shared.records.files import dump_json, write_atomic
 
 
 @dataclass(frozen=True)

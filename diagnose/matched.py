@@ -20,10 +20,10 @@ from diagnose.matched_tables import levels_table, metrics_table, nearest_table, 
 from diagnose.published_levels import level_claims
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
-from shared.arrays import Arrays, above, below
 from shared.errors import UserError
-from shared.matched_case import Case, Run, of_text
+from shared.probes.matched_case import Case, Run, of_text
 from shared.protocol import LARGEST_SEED, SIDES, Side
+from shared.records.arrays import Arrays, above, below
 
 PART, UPDATES = "matched", 200
 #: Seed of the noise that both sides are given.
@@ -79,7 +79,7 @@ def run(sides: Sides, options: Options, directory: Path) -> Finding:
     """Record where need be, train both sides, and say where they part.
 
     Recordings are kept in ``directory``. The data go: a recording (:mod:`diagnose.recording`) ->
-    a case for each side (:mod:`shared.matched_case`) -> both sides' probes, each in its own
+    a case for each side (:mod:`shared.probes.matched_case`) -> both sides' probes, each in its own
     environment (:mod:`diagnose.sides`, ``<side>/probe_matched.py``) -> series of every metric ->
     departures (:mod:`diagnose.departures`) -> claims (:mod:`diagnose.form_claims`).
     """

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from diagnose.sides import Sides
-from shared.arrays import Arrays, below, read_arrays, write_arrays
 from shared.errors import UserError, shown
-from shared.matched_case import CONTEXT, FIELDS, as_text, of_text
-from shared.parameter_map import PAIRS
+from shared.probes.matched_case import CONTEXT, FIELDS, as_text, of_text
+from shared.probes.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT
+from shared.records.arrays import Arrays, below, read_arrays, write_arrays
 
 #: Changes when a recording means something else than before.
 _FORMAT = 1

@@ -13,12 +13,12 @@ from diagnose import encoder, expectation, matched
 from diagnose.findings import Finding
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Sides, find_pythons
-from shared.arrays import Arrays
 from shared.errors import EXIT_NO, UserError, end_at_sigterm, run_command
-from shared.matched_case import LOGITS_AT
-from shared.obtain import obtain_checkout
+from shared.probes.matched_case import LOGITS_AT
 from shared.protocol import REFERENCE_REMOTE
-from shared.provenance import REPO
+from shared.provenance.obtain import obtain_checkout
+from shared.provenance.roots import REPO
+from shared.records.arrays import Arrays
 from shared.variables import CHECKOUT_VARIABLE
 
 #: Below the repository; a directory for each part.

@@ -16,16 +16,16 @@ from subprocess import PIPE
 from types import TracebackType
 from typing import Any, Self
 
-from shared.arrays import Arrays, read_arrays, write_arrays
 from shared.command_start import ending_with_parent
 from shared.compiled import DIRECTORY, cache_variables
 from shared.errors import EXIT_BAD_INPUT, UserError
-from shared.files import read_json_object
-from shared.installed import verify_search_path
-from shared.named_python import check_pythons
-from shared.probing import TELLING
+from shared.probes.probing import TELLING
 from shared.protocol import SIDE_LABEL, SIDES, Side
-from shared.provenance import REPO
+from shared.provenance.installed import verify_search_path
+from shared.provenance.named_python import check_pythons
+from shared.provenance.roots import REPO
+from shared.records.arrays import Arrays, read_arrays, write_arrays
+from shared.records.files import read_json_object
 from shared.variables import XLA_FLAGS_VARIABLE, child_environment, command_environment
 
 _MODULE: dict[Side, str] = {"reference": "ref_side.probe", "ajax": "ajax_side.probe"}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from launch.describe import at_a_time, describe_cache, describe_round, processes, shown
 from launch.plan import Plan
 from launch.resume import find_orphans, leftovers
-from shared.layout import RunLayout
+from shared.records.layout import RunLayout
 
 
 def say(line: str) -> None:

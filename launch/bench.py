@@ -21,9 +21,9 @@ from launch.options import Options, ajax_source, usable_cores
 from launch.places import Places
 from launch.prepare import find_places
 from shared.errors import UserError, end_at_sigterm, run_command
-from shared.obtain import obtain_checkout
 from shared.protocol import ROUNDS, SIDES
-from shared.provenance import REPO
+from shared.provenance.obtain import obtain_checkout
+from shared.provenance.roots import REPO
 
 #: A busy machine is slower than it is: above this load a note is printed.
 BUSY = 0.5

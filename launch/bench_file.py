@@ -9,8 +9,8 @@ from typing import Any
 from launch.ratio import Ratio
 from launch.schedule import Mix
 from shared.errors import RecordError
-from shared.files import read_json_object, write_json
 from shared.protocol import SIDES, Side
+from shared.records.files import read_json_object, write_json
 
 FORMAT = 1
 #: Below the repository; one file per machine, environment and widths.

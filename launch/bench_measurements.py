@@ -15,9 +15,9 @@ from launch.announcements import say
 from launch.bench_file import Bench, MixSpeed, ObserverCosts, StartTimes
 from launch.bench_process import ROUND, BenchProcess, ProcessStarter, update_seconds
 from launch.ratio import median_ratio
-from shared.pace import UPDATES_PER_TICK
+from shared.probes.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES, Side
-from shared.provenance import system
+from shared.provenance.roots import system
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A process of the bench (``shared.pace``): started as a round starts its own, asked, ended."""
+"""A process of the bench (:mod:`shared.probes.pace`): started as in a round, asked, ended."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from launch.plan import Job, plan_round
 from launch.processes import describe_exit, last_line
 from launch.programs import SideCache
 from shared.errors import UserError
-from shared.pace import UPDATES_PER_TICK
+from shared.probes.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES, Side
 from shared.variables import child_environment, xla_flags
 

@@ -17,11 +17,11 @@ from launch.programs import SideCache, mark_warm
 from launch.progress import tail
 from shared.compiled import DIRECTORY, cache_name
 from shared.cpu import describe_cpu
-from shared.distributions import AJAX_RELEASE_DIGEST
 from shared.errors import UserError
-from shared.layout import PROGRESS
 from shared.protocol import REFERENCE_COMMIT, Side
-from shared.provenance import git_state
+from shared.provenance.distributions import AJAX_RELEASE_DIGEST
+from shared.provenance.roots import git_state
+from shared.records.layout import PROGRESS
 
 #: Stands for the key of an environment that is not built yet.
 UNKNOWN = "<key>"

@@ -11,7 +11,7 @@ from launch.describe import megabytes
 from launch.lock import inspect, is_alive
 from launch.usage import command_lines, mentions
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 WORK = REPO / ".work"
 #: Folders whose entries are listed one by one; they can be removed as a whole too.

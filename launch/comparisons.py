@@ -6,9 +6,9 @@ from pathlib import Path
 
 from launch.finished import has_finished_side
 from launch.places import Places
-from shared import layout
-from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SERIES, SIDES, Round, Side
+from shared.records import layout
+from shared.records.layout import RunLayout
 
 #: The round that is analysed as cross pairs with round 1.
 PAIRED_ROUND = 2

@@ -16,10 +16,10 @@ from launch.preflight import check_room
 from launch.prepare import check_start, environments, find_places, make_plan, start_fields
 from launch.progress import duration
 from launch.resume import check_same_sides, remaining
-from shared.checkout import verify_checkout
 from shared.errors import EXIT_BAD_INPUT, UserError
-from shared.obtain import check_named
 from shared.protocol import REFERENCE_COMMIT
+from shared.provenance.checkout import verify_checkout
+from shared.provenance.obtain import check_named
 
 
 def dry_run(asked_for: Sequence[Options]) -> int:

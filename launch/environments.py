@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from launch.uv import index_of_pip, run_uv
 from shared.errors import UserError, end_at_sigterm, run_command
-from shared.files import write_atomic
-from shared.installed import IncompleteError, verify_environment
+from shared.provenance.installed import IncompleteError, verify_environment
+from shared.records.files import write_atomic
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDY_PYTHONS = ("3.11", "3.12", "3.13")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared import layout
 from shared.errors import UserError
-from shared.files import exists, read_exit_code
-from shared.layout import RunLayout
 from shared.protocol import Round, Side
+from shared.records import layout
+from shared.records.files import exists, read_exit_code
+from shared.records.layout import RunLayout
 
 _PER_SEED = (layout.EVALUATIONS, layout.RECORDS)
 _REFERENCE_FILES = (

@@ -10,7 +10,7 @@ from launch.processes import describe_exit
 from launch.signals import StopSignals
 from launch.supervise import run_foreground
 from shared.errors import EXIT_NO
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from shared.variables import child_environment
 
 #: What the scan means by exit status 1, and what to do.

@@ -12,12 +12,12 @@ from launch.plan import Plan
 from launch.preflight import PythonFacts
 from launch.registration import is_governed
 from shared.errors import UserError
-from shared.git import git, git_bytes
-from shared.launch_info import PROJECT, Revision
 from shared.preregistration import KEY as REGISTRATION
 from shared.preregistration import registration_line
 from shared.protocol import REFERENCE_COMMIT, Side
-from shared.provenance import ELSEWHERE, REPO, git_state, system
+from shared.provenance.git import git, git_bytes
+from shared.provenance.roots import ELSEWHERE, REPO, git_state, system
+from shared.records.launch_info import PROJECT, Revision
 from shared.variables import XLA_FLAGS_VARIABLE, child_environment
 
 #: Variables that can change a side's speed: of threads, of memory, and of libraries loaded first.

@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from launch.identity import Fate, Identity, identify
 from shared.errors import RecordError, UserError
-from shared.files import read_json_object, write_json
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.files import read_json_object, write_json
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 
 FORMAT = 1
 #: Who only looks holds the lock for an instant; a launcher tries for this many seconds.

@@ -10,7 +10,6 @@ from pathlib import Path
 from launch.progress import LINE_EVERY_S
 from shared.command_start import SESSION_VARIABLE
 from shared.errors import UserError
-from shared.obtain import DEFAULT_CHECKOUT
 from shared.protocol import (
     FIRST_UPDATE_ROW,
     LARGEST_SEED,
@@ -22,7 +21,8 @@ from shared.protocol import (
     Round,
     updates,
 )
-from shared.provenance import ELSEWHERE, REPO, Roots
+from shared.provenance.obtain import DEFAULT_CHECKOUT
+from shared.provenance.roots import ELSEWHERE, REPO, Roots
 from shared.variables import AJAX_VARIABLE, CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE
 
 #: Which option each session of the noxfile gives itself.

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.protocol import Side
-from shared.provenance import AJAX_ROOT, AJAX_SRC_ROOT, OUT_ROOT, REFERENCE_ROOT, REPO_ROOT, Roots
+from shared.provenance.roots import (
+    AJAX_ROOT,
+    AJAX_SRC_ROOT,
+    OUT_ROOT,
+    REFERENCE_ROOT,
+    REPO_ROOT,
+    Roots,
+)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from launch.comparisons import Command, Comparison, comparisons, scan
 from launch.finished import expected_files
 from launch.places import Places
 from launch.programs import SideCache, cache_environment, program_marker
-from shared import layout
-from shared.layout import RunLayout
 from shared.protocol import ROUNDS, SIDES, Round, Side, updates
+from shared.records import layout
+from shared.records.layout import RunLayout
 from shared.variables import AJAX_VARIABLE
 
 

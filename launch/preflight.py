@@ -12,11 +12,15 @@ from functools import cache
 from pathlib import Path
 
 from launch.plan import Plan
-from shared.distributions import AJAX_RELEASE_DIGEST, find_distribution, verify_distribution
 from shared.errors import UserError
-from shared.launch_info import read_launches
-from shared.layout import RunLayout
 from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE, Side
+from shared.provenance.distributions import (
+    AJAX_RELEASE_DIGEST,
+    find_distribution,
+    verify_distribution,
+)
+from shared.records.launch_info import read_launches
+from shared.records.layout import RunLayout
 
 #: Free space that one process needs at least: records, and a checkpoint of 8 MB.
 BYTES_PER_PROCESS = 100 * 2**20

@@ -18,11 +18,11 @@ from launch.preflight import check_output, check_room, inspect_python, verified_
 from launch.registration import check_registered
 from launch.resume import remaining
 from shared.errors import UserError
-from shared.installed import verify_search_path
-from shared.named_python import check_pythons
-from shared.obtain import DEFAULT_CHECKOUT, named_checkout, obtain_checkout
 from shared.protocol import SIDES
-from shared.provenance import REPO
+from shared.provenance.installed import verify_search_path
+from shared.provenance.named_python import check_pythons
+from shared.provenance.obtain import DEFAULT_CHECKOUT, named_checkout, obtain_checkout
+from shared.provenance.roots import REPO
 from shared.variables import xla_flags
 
 

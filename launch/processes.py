@@ -8,9 +8,9 @@ from pathlib import Path
 from launch.identity import Identity, identify
 from launch.plan import Job
 from shared.errors import RecordError, printable
-from shared.files import read_json_object, read_tail, write_json
-from shared.layout import RunLayout
-from shared.provenance import REPO, Roots
+from shared.provenance.roots import REPO, Roots
+from shared.records.files import read_json_object, read_tail, write_json
+from shared.records.layout import RunLayout
 
 FORMAT = 1
 #: Of a log, enough for its last line.

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from shared.compiled import cache_variables
-from shared.files import write_json
 from shared.protocol import Round, Side
+from shared.records.files import write_json
 
 #: Within one cache directory: a file for each program that a process has compiled to the end.
 MARKERS = "warm"

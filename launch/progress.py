@@ -9,12 +9,12 @@ from pathlib import Path
 
 from launch.plan import Job
 from launch.supervise import Outcome
-from shared import layout
 from shared.errors import RecordError
-from shared.files import read_tail
-from shared.layout import RunLayout
 from shared.protocol import Round, updates
-from shared.records import LARGEST_COUNT
+from shared.records import layout
+from shared.records.files import read_tail
+from shared.records.layout import RunLayout
+from shared.records.rows import LARGEST_COUNT
 
 #: Seconds between two lines about a running process.
 LINE_EVERY_S = 60.0

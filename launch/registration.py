@@ -4,8 +4,8 @@ from pathlib import Path
 
 from launch.plan import Plan
 from shared.errors import UserError
-from shared.git import NoCheckoutError, git
 from shared.preregistration import DIRECTORY
+from shared.provenance.git import NoCheckoutError, git
 
 
 def is_governed(plan: Plan) -> bool:

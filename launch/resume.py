@@ -20,9 +20,9 @@ from launch.plan import Job, Plan
 from launch.processes import read_process
 from launch.supervise import GRACE_S, POLL_S
 from shared.errors import UserError
-from shared.launch_info import PROJECT, Launch, read_launches, side_keys
-from shared.layout import RunLayout
 from shared.protocol import SIDES, Side
+from shared.records.launch_info import PROJECT, Launch, read_launches, side_keys
+from shared.records.layout import RunLayout
 from shared.variables import XLA_FLAGS_VARIABLE
 
 ANEW = "start anew with --out DIR"

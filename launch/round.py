@@ -21,9 +21,9 @@ from launch.table import launcher_words
 from launch.watchers import watch
 from shared.command_start import SESSION_VARIABLE
 from shared.errors import EXIT_BAD_INPUT, EXIT_NO, UserError, end_at_sigterm, run_command
-from shared.launch_info import append_launch
-from shared.layout import RunLayout
 from shared.protocol import ROUNDS
+from shared.records.launch_info import append_launch
+from shared.records.layout import RunLayout
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from launch.lock import Launcher
 from launch.plan import Job
 from launch.processes import problem, read_process
 from launch.progress import Snapshot, snapshot
-from shared.layout import RunLayout
 from shared.protocol import Round, updates
+from shared.records.layout import RunLayout
 
 #: Exit codes of processes that SIGHUP, SIGINT or SIGTERM ended: asked to, they did not fail.
 _STOPPED = (129, 130, 143)

@@ -15,12 +15,12 @@ from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.state import ENDED_BADLY, RoundState, State, round_state
 from launch.table import table_lines
-from shared.digests import changes
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.launch_info import Launch, read_launches
-from shared.layout import LAUNCH_INFO, RunLayout
 from shared.protocol import ROUNDS, SERIES, SIDES, Round
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
+from shared.records.digests import changes
+from shared.records.launch_info import Launch, read_launches
+from shared.records.layout import LAUNCH_INFO, RunLayout
 
 #: Width for output that goes to no terminal.
 PLAIN_WIDTH = 120

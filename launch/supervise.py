@@ -21,9 +21,9 @@ from launch.plan import Job
 from launch.processes import problem, record_process
 from launch.signals import StopSignals
 from shared.errors import UserError
-from shared.files import write_exit_code
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.files import write_exit_code
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 from shared.variables import child_environment
 
 #: Seconds between two looks at the processes.

@@ -13,8 +13,8 @@ from launch.lock import Launcher
 from launch.processes import describe_exit
 from launch.progress import duration
 from launch.state import RUNNING, ProcessState, RoundState, State
-from shared.layout import RunLayout
 from shared.protocol import updates
+from shared.records.layout import RunLayout
 
 _HEADS = ("process", "state", "rows", "updates", "upd/s", "evaluation", "left")
 #: Names and words stand left, numbers right.

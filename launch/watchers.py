@@ -11,7 +11,7 @@ from launch.plan import Job, Plan
 from launch.progress import PlainLines
 from launch.state import RoundState, round_state
 from launch.supervise import Outcome, Watcher
-from shared.layout import RunLayout
+from shared.records.layout import RunLayout
 
 
 def watch(plan: Plan, limit: int, *, live: bool, every_s: float) -> "SafeWatcher":

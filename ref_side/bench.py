@@ -1,4 +1,4 @@
-"""``python -m ref_side.bench``: the reference's stock loop, paced by the bench (``shared.pace``).
+"""``python -m ref_side.bench``: the stock loop, paced by bench (:mod:`shared.probes.pace`).
 
 A command's ``observed`` attaches or detaches the observers of a run. Attached, they do at every
 tick what they do in a run at every tenth (progress) or later (checkpoint, evaluation).
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ref_side.imports import import_reference
 from shared.errors import run_command
-from shared.obtain import obtain_checkout
-from shared.pace import Pace, take_stdout
+from shared.probes.pace import Pace, take_stdout
 from shared.protocol import N_ENVS
+from shared.provenance.obtain import obtain_checkout
 
 if TYPE_CHECKING:  # it imports the reference, which must be verified first
     from ref_side.environment import FinishedEpisode

@@ -23,7 +23,7 @@ _REPLAYED, _IMAGINED = 1, 0
 
 @contextmanager
 def forced(noise: Mapping[str, Any]) -> Iterator[None]:
-    """While this lasts, traced samples use ``noise``, as ``shared.matched_case`` lays it out.
+    """While this lasts, traced samples use ``noise`` as :mod:`shared.probes.matched_case` has it.
 
     Raises ``RuntimeError`` at the end of a step that took another number of samples, or samples of
     another shape, than the noise is for.

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from shared.checkout import Checkout
 from shared.errors import UserError
+from shared.provenance.checkout import Checkout
 
 _PACKAGES = ("embodied", "dreamerv3")
 

@@ -13,8 +13,8 @@ from dreamerv3 import ninjax as nj
 
 from ref_side.environment import CartPoleEnv
 from ref_side.session import resolve
-from shared.changes import changed_values
 from shared.configuration import reference_overrides
+from shared.probes.changes import changed_values
 
 Parameters = dict[str, Any]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ref_side.imports import import_reference
-from shared.checkout import verify_checkout
 from shared.errors import run_command
-from shared.obtain import obtain_checkout
-from shared.probe_command import call, probe_parser, read_inputs, write_answer
+from shared.probes.probe_command import call, probe_parser, read_inputs, write_answer
 from shared.protocol import REFERENCE_REMOTE
+from shared.provenance.checkout import verify_checkout
+from shared.provenance.obtain import obtain_checkout
 
 #: Name -> module with ``probe(arrays) -> arrays``; imported after the checkout.
 PROBES = {

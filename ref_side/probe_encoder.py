@@ -12,10 +12,10 @@ import numpy as np
 
 from ref_side.cartpole import CartPole
 from ref_side.networks import Networks
-from shared.arrays import Arrays, above
-from shared.encoder_case import BATCH, INITIAL, LENGTH, SHAKEN, STATES, shake, states
-from shared.parameter_map import is_network
+from shared.probes.encoder_case import BATCH, INITIAL, LENGTH, SHAKEN, STATES, shake, states
+from shared.probes.parameter_map import is_network
 from shared.protocol import N_ACTIONS
+from shared.records.arrays import Arrays, above
 
 _ENCODER = "agent/enc/"
 

@@ -13,9 +13,9 @@ from dreamerv3 import jaxutils, nets
 from dreamerv3 import ninjax as nj
 
 from ref_side.arms import exact_mean
-from shared.arrays import Arrays
-from shared.parameter_map import BINS
-from shared.probing import HEAD_FEATURES, HEAD_UNITS, apply_forms
+from shared.probes.parameter_map import BINS
+from shared.probes.probing import HEAD_FEATURES, HEAD_UNITS, apply_forms
+from shared.records.arrays import Arrays
 
 #: Form -> the method that computes it from a distribution of the head.
 FORMS: dict[str, Callable[[Any], Any]] = {
@@ -50,7 +50,7 @@ def _with_head(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def probe(arrays: Arrays) -> Arrays:
-    """Expectations of every logits array, see ``shared.probing.apply_forms``; and the ``bins``."""
+    """Expectations of every logits array (``shared.probes.probing.apply_forms``), and ``bins``."""
     bins = head_bins()
 
     def of_logits(form: str) -> Callable[[Any], Any]:

@@ -15,10 +15,10 @@ from dreamerv3 import ninjax as nj
 from ref_side.arms import patch_code
 from ref_side.forced_noise import forced
 from ref_side.networks import Networks
-from shared.arrays import Arrays, above
-from shared.changes import check_sizes
 from shared.errors import UserError
-from shared.matched_case import (
+from shared.metrics import REFERENCE_TO_AJAX
+from shared.probes.changes import check_sizes
+from shared.probes.matched_case import (
     CONTEXT,
     NORMALISER,
     SLOW_DISTANCE,
@@ -29,9 +29,9 @@ from shared.matched_case import (
     as_text,
     follow,
 )
-from shared.metrics import REFERENCE_TO_AJAX
-from shared.parameter_map import is_network
+from shared.probes.parameter_map import is_network
 from shared.protocol import N_ACTIONS, Form
+from shared.records.arrays import Arrays, above
 
 State = dict[str, Any]
 #: A training step ``(state, batch, noise) -> (state, metrics)``, and the figures of a state.
@@ -43,7 +43,7 @@ _SEED = np.zeros(2, np.uint32)
 
 
 def probe(arrays: Arrays) -> Arrays:
-    """``<run>/<metric> [updates]`` of every run of a ``shared.matched_case.Case``.
+    """``<run>/<metric> [updates]`` of every run of a ``shared.probes.matched_case.Case``.
 
     Besides ``<run>/digest/...`` of what it was given, and ``before``, the stock values of what the
     case changes. A case without runs is only checked. Raises ``UserError`` for a change that the

@@ -14,10 +14,10 @@ from dreamerv3 import ninjax as nj
 
 from ref_side.recorder import Recorder
 from ref_side.session import Session, Settings
-from shared.arrays import Arrays, above
-from shared.matched_case import CONTEXT, FIELDS, LOGITS_AT, networks_of
-from shared.probing import Progress
+from shared.probes.matched_case import CONTEXT, FIELDS, LOGITS_AT, networks_of
+from shared.probes.probing import Progress
 from shared.protocol import FIRST_UPDATE_ROW, N_ENVS, ROWS_PER_UPDATE
+from shared.records.arrays import Arrays, above
 
 
 def rows_for(updates: int) -> int:

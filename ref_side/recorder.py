@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shared.jsonl import JsonlWriter
-from shared.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
 from shared.metrics import DERIVED_SCALE, derived_scale, to_ajax_names
 from shared.protocol import SIDE_KEY
-from shared.records import Episode, Evaluation, Progress, Record
+from shared.records.jsonl import JsonlWriter
+from shared.records.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
+from shared.records.rows import Episode, Evaluation, Progress, Record
 
 if TYPE_CHECKING:  # they import the reference and jax, and recording needs neither
     from ref_side.environment import FinishedEpisode

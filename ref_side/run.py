@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from ref_side.arms import PATCHES, patch_text
 from ref_side.imports import import_reference
 from ref_side.interrupt import end_at_once
-from shared.checkout import Checkout, verify_checkout
-from shared.digests import finish
 from shared.errors import UserError, run_command
-from shared.files import write_atomic, write_json
-from shared.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
-from shared.obtain import DEFAULT_CHECKOUT, obtain_checkout
-from shared.own_directory import OwnDirectories
 from shared.protocol import LARGEST_SEED, N_ENVS, REFERENCE_REMOTE, ROUNDS
-from shared.provenance import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
+from shared.provenance.checkout import Checkout, verify_checkout
+from shared.provenance.obtain import DEFAULT_CHECKOUT, obtain_checkout
+from shared.provenance.roots import OUT_ROOT, REFERENCE_ROOT, REPO, Roots, package_versions
+from shared.records.digests import finish
+from shared.records.files import write_atomic, write_json
+from shared.records.layout import PATCH, REFERENCE_ARGUMENTS, REFERENCE_CONFIG, TIMING, RunLayout
+from shared.records.own_directory import OwnDirectories
 from shared.variables import CHECKOUT_VARIABLE, XLA_FLAGS_VARIABLE, set_jax_environment
 
 if TYPE_CHECKING:  # it imports the reference, which must be verified first

@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 
 from shared.cpu import describe_cpu
-from shared.provenance import package_versions
+from shared.provenance.roots import package_versions
 
 #: Below the repository.
 DIRECTORY = Path(".work") / "cache" / "jax"

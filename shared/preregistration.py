@@ -7,8 +7,8 @@ heading of their own, and do not change the digest.
 import hashlib
 from pathlib import Path
 
-from shared.files import read_text
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
+from shared.records.files import read_text
 
 DIRECTORY = REPO / "prereg"
 #: Key of the line in ``launch_info.txt``.

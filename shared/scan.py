@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared import layout
 from shared.errors import EXIT_NO, UserError, run_command
-from shared.files import read_bytes
 from shared.metrics import AJAX_TO_REFERENCE, TABLE_METRICS
 from shared.protocol import ARMS, SIDE_KEY
-from shared.records import Episode, Evaluation, Progress, Record
+from shared.records import layout
+from shared.records.files import read_bytes
+from shared.records.rows import Episode, Evaluation, Progress, Record
 
 #: First components of absolute paths on the systems that people run this on.
 _TOP_LEVEL = (

@@ -2,7 +2,7 @@
 
 A command of the project depends on no setting of a library, of git, of uv or of jax that belongs to
 its user. What reaches it is decided here; what git and uv are given is decided where they are
-called (:mod:`shared.git`, ``launch.uv``).
+called (:mod:`shared.provenance.git`, ``launch.uv``).
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 
 from shared.protocol import Side
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 #: Sets one side's XLA flags (protocol section 1).
 XLA_FLAGS_VARIABLE: dict[Side, str] = {"reference": "REF_XLA_FLAGS", "ajax": "AJAX_XLA_FLAGS"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from launch.programs import SideCache, cache_environment
 from shared.protocol import Side
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 #: Prints the result of two compiled programs.
 PROGRAM = """

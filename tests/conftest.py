@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from analysis import compare, published, reproduce
 from shared.errors import UserError, run_command
-from shared.obtain import obtain_checkout
+from shared.provenance.obtain import obtain_checkout
 from tests.inside import ROOT, out_of_reach
 from tests.rounds import STAND_IN, Launch, git
 from tests.synthetic import SMOKE, write_run

@@ -10,7 +10,7 @@ from analysis.checks import Sizes
 from analysis.comparison import ENTROPY, Comparison, compare_sides
 from analysis.data import SeedData, SideData
 from shared.protocol import Side, checkpoints, updates
-from shared.records import Episode, Evaluation, Record
+from shared.records.rows import Episode, Evaluation, Record
 
 
 def evaluation(rows: int, mean: float, *, seed: int = 0) -> Evaluation:

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from shared import pace as shared_pace
-from shared.pace import FIRST_TICK, Pace, take_stdout
+from shared.probes import pace as shared_pace
+from shared.probes.pace import FIRST_TICK, Pace, take_stdout
 
 #: Seconds of a cold start, of the observers of one tick, and of an evaluation.
 COLD_S, OBSERVER_S, EVALUATION_S = 1000.0, 0.004, 0.02

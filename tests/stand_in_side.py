@@ -36,7 +36,7 @@ def main() -> None:
     # Where it runs, and the options that the plan gave it.
     print(f"{Path.cwd()} {json.dumps(words)} {os.environ['XLA_FLAGS']}", flush=True)
     out = Path(words[words.index("--out") + 1])
-    from shared.own_directory import OwnDirectories  # known where a side runs
+    from shared.records.own_directory import OwnDirectories  # known where a side runs
 
     own = OwnDirectories(out)
     if side == "ref_side.run":
@@ -81,7 +81,7 @@ def train(files: list[Path], rows: int, seconds: float) -> None:
 
 def record_without_end(directory: Path, *, full: bool) -> None:
     """Write records, as a side writes them, until the system takes no more."""
-    from shared.jsonl import JsonlWriter
+    from shared.records.jsonl import JsonlWriter
 
     path = directory / "records.jsonl"
     directory.mkdir()
@@ -118,9 +118,9 @@ def act(action: str, argument: str, directory: Path, files: list[Path], own: Any
         (directory / "pid").write_text(str(os.getpid()))
         while not Path(argument).exists():
             time.sleep(0.02)
-    from shared.digests import finish  # as the sides do
     from shared.errors import run_command
-    from shared.layout import RunLayout
+    from shared.records.digests import finish  # as the sides do
+    from shared.records.layout import RunLayout
 
     def leave() -> int:
         finish(RunLayout(directory.parent), directory.name, own)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from shared.digests import finish
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.digests import finish
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 
 REFERENCE_SHA = "29eb964e2918a3f4db04086f7f51b60388e97f3d"
 OLD_AJAX_SHA = "5cb0738f3a2e127a3f8d64994eac3be1bc8c926e"

@@ -16,7 +16,7 @@ from typing import Any
 
 from scipy import stats
 
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.synthetic import ROUND1, ROUND2, ROUND3, buffers, episodes_of, write_run
 
 KEYS = {"reference": "ref", "ajax": "ajax"}

@@ -15,8 +15,8 @@ import pytest
 
 from ajax_side.recorder import Recorder
 from shared.errors import NotLearningError, UserError
-from shared.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
-from shared.records import Evaluation, Place, Progress, Record, read_checkpoints, read_rows
+from shared.records.layout import EVALUATIONS, PROGRESS, RECORDS, RunLayout
+from shared.records.rows import Evaluation, Place, Progress, Record, read_checkpoints, read_rows
 
 REPO = Path(__file__).resolve().parent.parent
 SEEDS = (4, 7)
@@ -230,7 +230,7 @@ import hashlib, signal, sys, time
 from pathlib import Path
 from ajax_side.interrupt import end_on_signals
 from ajax_side.recorder import Recorder
-from shared.layout import RunLayout
+from shared.records.layout import RunLayout
 from tests.test_ajax_recorder import logged
 recorder = Recorder(RunLayout(Path(sys.argv[1])), (4, 7), 1200, time.time())
 if len(sys.argv) > 2:

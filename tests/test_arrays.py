@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.arrays import above, below, read_arrays, write_arrays
 from shared.errors import UserError
+from shared.records.arrays import above, below, read_arrays, write_arrays
 
 
 def test_what_is_written_is_read_and_nothing_else(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_arrays_larger_than_a_file_may_have_are_refused(tmp_path: Path, monkeypa
     np.savez_compressed(path, a=np.zeros(10**6))
     assert path.stat().st_size < 10**4
     assert read_arrays(path)["a"].shape == (10**6,)
-    monkeypatch.setattr("shared.arrays.MAX_BYTES", 10**6)
+    monkeypatch.setattr("shared.records.arrays.MAX_BYTES", 10**6)
     with pytest.raises(UserError, match=r"x\.npz: is no readable \.npz file"):
         read_arrays(path)
 

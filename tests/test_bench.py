@@ -18,9 +18,9 @@ from launch.plan import plan_round
 from launch.ratio import median_ratio
 from launch.usage import command_lines, mentions
 from shared.errors import RecordError, UserError
-from shared.pace import UPDATES_PER_TICK
+from shared.probes.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests import stand_in_bench
 from tests.made_bench import TICK_S, StandInStarter, made
 from tests.test_plan import CACHES, PLACES

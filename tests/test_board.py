@@ -31,11 +31,11 @@ from launch.state import ENDED_BADLY, ProcessState, RoundState, State, process_s
 from launch.supervise import Outcome
 from launch.table import Line, fit, launcher_words, round_lines
 from launch.watchers import SafeWatcher
-from shared.digests import finish
-from shared.launch_info import append_launch
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
 from shared.protocol import ROUNDS, Round
+from shared.records.digests import finish
+from shared.records.launch_info import append_launch
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 from tests.inside import ROOT
 
 

@@ -15,8 +15,8 @@ from launch.programs import mark_warm
 from launch.signals import StopSignals
 from launch.supervise import supervise
 from shared.cpu import describe_cpu, identifying_lines
-from shared.layout import PROGRESS, RunLayout
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
+from shared.records.layout import PROGRESS, RunLayout
 from tests.test_plan import PLACES
 from tests.test_supervise import Log
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.checkout import object_hash, verify_checkout
 from shared.errors import UserError
-from shared.obtain import obtain_checkout
+from shared.provenance.checkout import object_hash, verify_checkout
+from shared.provenance.obtain import obtain_checkout
 from shared.variables import CHECKOUT_VARIABLE
 
 REPO = Path(__file__).resolve().parent.parent
@@ -334,7 +334,7 @@ def test_a_remote_that_never_answers_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transport is a process that sleeps; its helpers must not keep the caller waiting."""
-    monkeypatch.setattr("shared.obtain.PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("shared.provenance.obtain.PROBE_SECONDS", 0.5)
     monkeypatch.setenv("GIT_SSH_COMMAND", f"{sys.executable} -c 'import time; time.sleep(60)'")
     began = time.monotonic()
     with pytest.raises(UserError, match="no answer within"):
@@ -372,5 +372,10 @@ def test_hooks_and_line_ending_settings_of_the_user_do_not_touch_the_clone(
 
 def test_shared_checkout_needs_no_third_party_package() -> None:
     """``launch`` and the sides verify with whatever Python is there."""
-    command = [sys.executable, "-S", "-c", "import shared.checkout, shared.obtain"]
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        "import shared.provenance.checkout, shared.provenance.obtain",
+    ]
     subprocess.run(command, cwd=REPO, check=True)

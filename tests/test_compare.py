@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from analysis import compare
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.conftest import Command, tree
 from tests.synthetic import (
     OLD_AJAX_SHA,

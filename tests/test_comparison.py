@@ -17,7 +17,7 @@ from analysis.readings import difference_told, read_round2, read_round3, round3_
 from analysis.statistics import welch
 from shared.metrics import AJAX_TO_REFERENCE
 from shared.protocol import N_ENVS, PAIRINGS, ROUNDS, SIDES, Side, checkpoints
-from shared.records import Episode
+from shared.records.rows import Episode
 from tests.made_sides import compare_means, episode, evaluation, record, side_of_means
 
 

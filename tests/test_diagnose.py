@@ -18,8 +18,8 @@ from diagnose.run import Part
 from diagnose.sides import Sides, find_pythons
 from launch.environments import ensure
 from shared.errors import UserError
-from shared.obtain import obtain_checkout
 from shared.protocol import SIDES, Side
+from shared.provenance.obtain import obtain_checkout
 from tests.conftest import Command
 from tests.inside import ROOT, out_of_reach
 

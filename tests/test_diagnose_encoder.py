@@ -11,9 +11,9 @@ from diagnose.encoder import Counts, compare, count, judge, run
 from diagnose.encoder_measured import OUTPUT_TOLERANCE, Output, Population
 from diagnose.findings import Claim
 from diagnose.sides import Answer, Sides
-from shared.encoder_case import INITIAL, OUTPUTS, SHAKEN
 from shared.errors import UserError
-from shared.parameter_map import BINS, PAIRS
+from shared.probes.encoder_case import INITIAL, OUTPUTS, SHAKEN
+from shared.probes.parameter_map import BINS, PAIRS
 from shared.protocol import Side
 
 COUNTS = Counts(reference=637_511, ajax=637_381, tensors=len(PAIRS), unused=130)

@@ -11,9 +11,9 @@ from diagnose import expectation
 from diagnose.expectation import CONSTANT, judge
 from diagnose.expectation_rows import Row, cases, in_double, measure
 from diagnose.findings import Claim
-from shared.arrays import Arrays
-from shared.parameter_map import BINS
+from shared.probes.parameter_map import BINS
 from shared.protocol import SIDES, Side
+from shared.records.arrays import Arrays
 
 Logits = npt.NDArray[np.float32]
 Form = Callable[[Logits], npt.NDArray[np.float32]]

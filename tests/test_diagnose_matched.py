@@ -15,12 +15,12 @@ from diagnose.matched import Options, judge, parse_changes
 from diagnose.published_levels import LEVELS, Level
 from diagnose.recording import Wanted, obtain
 from diagnose.sides import Answer, Sides
-from shared.arrays import above, read_arrays, write_arrays
 from shared.errors import UserError
-from shared.jsonl import read_jsonl
-from shared.matched_case import CONTEXT, FIELDS, Case, as_text
-from shared.parameter_map import PAIRS
+from shared.probes.matched_case import CONTEXT, FIELDS, Case, as_text
+from shared.probes.parameter_map import PAIRS
 from shared.protocol import REFERENCE_COMMIT, Side
+from shared.records.arrays import above, read_arrays, write_arrays
+from shared.records.jsonl import read_jsonl
 from tests.conftest import Command
 from tests.inside import ROOT
 

@@ -10,10 +10,10 @@ import pytest
 
 from analysis import compare
 from launch.resume import leftovers
-from shared.digests import Changes, changes, finish
 from shared.errors import RecordError, UserError
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.digests import Changes, changes, finish
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 from shared.scan import scan_tree
 from tests.conftest import Command
 from tests.synthetic import seal

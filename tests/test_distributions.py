@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.distributions import Distribution, find_distribution, verify_distribution
 from shared.errors import UserError
+from shared.provenance.distributions import Distribution, find_distribution, verify_distribution
 
 INFO = "demo-1.2.dist-info"
 FILES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import NotLearningError, RecordError, UserError, run_command
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 
 @pytest.mark.parametrize("status", [0, 1])

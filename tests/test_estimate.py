@@ -15,8 +15,8 @@ from launch.programs import SideCache, mark_warm
 from launch.progress import duration
 from launch.round import main
 from launch.schedule import wall_time
-from shared.launch_info import append_launch
 from shared.protocol import ROUNDS, SERIES, SIDES, Side
+from shared.records.launch_info import append_launch
 from tests.made_bench import made
 from tests.test_plan import PLACES
 

@@ -14,8 +14,8 @@ import pytest
 from launch.plan import Job
 from launch.signals import StopSignals
 from launch.supervise import supervise
-from shared.jsonl import read_jsonl
-from shared.layout import RunLayout
+from shared.records.jsonl import read_jsonl
+from shared.records.layout import RunLayout
 from tests.inside import ROOT
 from tests.rounds import AJAX_ALONE, Launch, end, pid_of, wait_for
 from tests.test_supervise import Log, eventually

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import RecordError
-from shared.files import (
+from shared.provenance.roots import REPO
+from shared.records.files import (
     dump_json,
     exists,
     plain,
@@ -27,8 +28,7 @@ from shared.files import (
     write_atomic,
     write_json,
 )
-from shared.jsonl import JsonlWriter, dump_line, read_jsonl
-from shared.provenance import REPO
+from shared.records.jsonl import JsonlWriter, dump_line, read_jsonl
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=6),
@@ -122,7 +122,8 @@ def as_another_user(program: str, *arguments: object) -> subprocess.CompletedPro
 # Imported before the user is dropped, who may not be able to read this checkout.
 PRELUDE = (
     "import sys\nfrom pathlib import Path\n"
-    "from shared.files import read_bytes, write_atomic\nfrom shared.jsonl import JsonlWriter\n"
+    "from shared.records.files import read_bytes, write_atomic\n"
+    "from shared.records.jsonl import JsonlWriter\n"
     "from shared.errors import RecordError\n"
 )
 

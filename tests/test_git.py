@@ -9,9 +9,9 @@ import pytest
 
 from launch.info import checkout, project_revision
 from shared.errors import UserError
-from shared.git import NoCheckoutError, git_bytes
-from shared.obtain import obtain_checkout
-from shared.provenance import GitState, git_state
+from shared.provenance.git import NoCheckoutError, git_bytes
+from shared.provenance.obtain import obtain_checkout
+from shared.provenance.roots import GitState, git_state
 
 HOOK = "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX".split()
 
@@ -148,7 +148,7 @@ def test_a_directory_that_the_user_calls_safe_may_be_looked_at(
     own: Path, settings: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    monkeypatch.setattr("shared.git._INHERITED", ("GIT_CONFIG_", "GIT_TEST_"))
+    monkeypatch.setattr("shared.provenance.git._INHERITED", ("GIT_CONFIG_", "GIT_TEST_"))
     with pytest.raises(UserError, match=r"dubious ownership.*run git config --global --add safe"):
         git_state(own)
     settings(f"[safe]\n\tdirectory = {own}\n")

@@ -17,9 +17,9 @@ import pytest
 
 from analysis import compare, reproduce
 from launch import status
-from shared.files import MAX_DOCUMENT_BYTES
-from shared.jsonl import MAX_LINE_BYTES, MAX_ROWS, MAX_ROWS_BYTES
-from shared.layout import RunLayout
+from shared.records.files import MAX_DOCUMENT_BYTES
+from shared.records.jsonl import MAX_LINE_BYTES, MAX_ROWS, MAX_ROWS_BYTES
+from shared.records.layout import RunLayout
 from tests.conftest import Command, tree
 from tests.synthetic import write_run
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import RecordError
-from shared.launch_info import (
+from shared.records.launch_info import (
     EMPTY_DIFF,
     Revision,
     append_launch,

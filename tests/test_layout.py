@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import layout
-from shared.layout import RunLayout, reference_name
+from shared.records import layout
+from shared.records.layout import RunLayout, reference_name
 from tests.synthetic import write_run
 
 ROOT = Path("out")

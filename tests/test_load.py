@@ -13,7 +13,7 @@ import pytest
 from analysis import compare
 from analysis.load import load_side, source_of
 from shared.protocol import SIDES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.conftest import Command, tree
 from tests.synthetic import SMOKE, Plan, write_run
 

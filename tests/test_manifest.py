@@ -10,7 +10,7 @@ import pytest
 
 from analysis.manifest import NAME, manifest_faults, write_manifest
 from shared.errors import RecordError
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 TEXT = "one\ntwo\nthree\n"
 

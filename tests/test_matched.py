@@ -21,11 +21,11 @@ from diagnose.matched import Options, judge
 from diagnose.recording import Recording, Wanted, obtain
 from diagnose.sides import Answer, Sides
 from launch.environments import ensure
-from shared.arrays import below
 from shared.errors import UserError
-from shared.matched_case import Case, Run
-from shared.obtain import obtain_checkout
+from shared.probes.matched_case import Case, Run
 from shared.protocol import SIDES, Side
+from shared.provenance.obtain import obtain_checkout
+from shared.records.arrays import below
 from tests.inside import NO_SKIP, ROOT, SLOW, out_of_reach
 
 # In one process: what the fixtures of this module hold takes minutes to compute.

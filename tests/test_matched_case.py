@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.arrays import Arrays, below, read_arrays, write_arrays
-from shared.changes import changed_values
 from shared.compiled import cache_name
 from shared.cpu import describe_cpu
 from shared.errors import UserError
-from shared.matched_case import (
+from shared.probes.changes import changed_values
+from shared.probes.matched_case import (
     LEVELS,
     Case,
     Run,
@@ -27,7 +26,8 @@ from shared.matched_case import (
     networks_of,
     of_text,
 )
-from shared.probing import TELLING, Progress
+from shared.probes.probing import TELLING, Progress
+from shared.records.arrays import Arrays, below, read_arrays, write_arrays
 from tests.inside import ROOT
 
 SIZES = Sizes(batch=4, length=8, horizon=5, stoch=16, classes=4, actions=2)

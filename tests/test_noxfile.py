@@ -13,7 +13,7 @@ NEEDED_BY_NOX = (
     "noxfile.py",
     *(path.name for path in sorted(ROOT.glob("constraints-*.txt"))),
     *(f"launch/{name}.py" for name in ("__init__", "environments", "uv")),
-    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shared").glob("*.py"))),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shared").rglob("*.py"))),
 )
 
 

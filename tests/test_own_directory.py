@@ -12,9 +12,9 @@ from launch.lock import RoundLock
 from launch.signals import StopSignals
 from launch.supervise import supervise
 from shared.errors import UserError
-from shared.jsonl import JsonlWriter
-from shared.layout import RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.jsonl import JsonlWriter
+from shared.records.layout import RunLayout
+from shared.records.own_directory import OwnDirectories
 from tests.rounds import AJAX_ALONE, Launch, end, pid_of, wait_for
 from tests.test_ajax_recorder import logged
 from tests.test_supervise import DEAF, SLEEPER, Log, alive, eventually, job, pid

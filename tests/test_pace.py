@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import pace
-from shared.pace import FIRST_TICK, Pace, peak_bytes
+from shared.probes import pace
+from shared.probes.pace import FIRST_TICK, Pace, peak_bytes
 from shared.protocol import N_ENVS, updates
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shared.errors import UserError
-from shared.parameter_map import BINS, PAIRS, is_network, to_ajax
+from shared.probes.parameter_map import BINS, PAIRS, is_network, to_ajax
 
 Tensors = dict[str, np.ndarray]
 OPTIMISER = "opt/state"

@@ -1,7 +1,7 @@
 import numpy as np
 
-from shared.encoder_case import OUTPUTS, STATES, shake, states
-from shared.probing import HEAD_FEATURES, apply_forms
+from shared.probes.encoder_case import OUTPUTS, STATES, shake, states
+from shared.probes.probing import HEAD_FEATURES, apply_forms
 
 
 def test_every_form_and_mode_answers_every_case() -> None:

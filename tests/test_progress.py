@@ -8,8 +8,8 @@ import pytest
 from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.progress import PlainLines, duration, snapshot, tail
-from shared.layout import RunLayout
 from shared.protocol import ROUNDS
+from shared.records.layout import RunLayout
 
 
 def jobs(out: Path) -> dict[str, Job]:

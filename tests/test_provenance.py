@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import UserError
-from shared.git import NoCheckoutError
-from shared.provenance import (
+from shared.provenance.git import NoCheckoutError
+from shared.provenance.roots import (
     REPO,
     GitState,
     Roots,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import RecordError
-from shared.jsonl import JsonlWriter, dump_line
-from shared.records import (
+from shared.records.jsonl import JsonlWriter, dump_line
+from shared.records.rows import (
     FORMAT,
     MIGRATIONS,
     Episode,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from ref_side.recorder import Checkpoint, Recorder
-from shared.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
-from shared.records import Episode, Evaluation, Progress, Record, read_rows
+from shared.records.layout import EPISODES, EVALUATIONS, PROGRESS, RECORDS
+from shared.records.rows import Episode, Evaluation, Progress, Record, read_rows
 
 
 def test_a_clock_that_is_set_back_distorts_no_time_and_silences_no_line(

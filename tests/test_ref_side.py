@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from launch.environments import ensure
-from shared.checkout import verify_checkout
 from shared.errors import EXIT_BAD_INPUT, UserError
-from shared.obtain import obtain_checkout
 from shared.protocol import REFERENCE_COMMIT, Side
+from shared.provenance.checkout import verify_checkout
+from shared.provenance.obtain import obtain_checkout
 from shared.variables import set_jax_environment
 from tests.inside import ROOT, out_of_reach, report_inside
 
@@ -161,7 +161,7 @@ def test_a_package_beside_the_checkout_does_not_stand_in_for_it(copy: Path, pyth
     script = (
         "import sys; from pathlib import Path;"
         "from ref_side.imports import import_reference;"
-        "from shared.checkout import Checkout;"
+        "from shared.provenance.checkout import Checkout;"
         f"root = Path({str(copy)!r}); import_reference(Checkout(root, ''));"
         "assert str(root.parent) not in sys.path, sys.path;"
         "assert Path.cwd() == root; import optax; print(optax.__version__)"
@@ -183,7 +183,7 @@ def test_another_interpreter_is_told_what_it_lacks(checkout: Path) -> None:
 
     script = (
         "from pathlib import Path; from ref_side.imports import import_reference;"
-        "from shared.checkout import Checkout; from shared.errors import run_command;"
+        "from shared.provenance.checkout import Checkout; from shared.errors import run_command;"
         f"run_command(lambda: import_reference(Checkout(Path({str(checkout)!r}), '')))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -13,9 +13,9 @@ from launch.plan import Plan, plan_round
 from launch.registration import check_registered, is_governed
 from launch.resume import remaining, set_aside
 from shared.errors import UserError
-from shared.launch_info import read_launches
 from shared.preregistration import AMENDMENTS, KEY, registered_digest, registration_line
 from shared.protocol import ROUNDS, Round
+from shared.records.launch_info import read_launches
 from tests.rounds import AJAX_ALONE, Launch, end, git
 
 LITERAL = ROUNDS["4-literal"]

@@ -13,7 +13,7 @@ import pytest
 
 from analysis import compare, reproduce
 from analysis.manifest import is_derived, write_manifest
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.conftest import Command, Done, tree
 from tests.synthetic import write_run
 from tests.synthetic_published import write_published, write_results

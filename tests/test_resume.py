@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from launch.info import code_digest
-from shared.launch_info import read_launches
+from shared.records.launch_info import read_launches
 from tests.inside import ROOT
 from tests.rounds import AJAX_ALONE, Launch, end, git, pid_of, wait_for
 

@@ -10,9 +10,9 @@ import pytest
 
 from launch import info, options, preflight
 from shared.errors import UserError
-from shared.launch_info import EMPTY_DIFF, Revision, read_launches, side_revision
 from shared.protocol import REFERENCE_COMMIT
-from shared.provenance import Roots
+from shared.provenance.roots import Roots
+from shared.records.launch_info import EMPTY_DIFF, Revision, read_launches, side_revision
 from tests.inside import ROOT
 from tests.rounds import AJAX_ALONE, Launch, end, git, wait_for
 

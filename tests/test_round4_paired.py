@@ -12,7 +12,7 @@ from analysis.round4_limits import deviation
 from analysis.round4_paired import WHAT, Effects, estimates, section, seed_effects
 from analysis.round4_rules import CELLS, MEASURES, Finding, Measure, Sample, judge
 from shared.protocol import SIDES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 RET, _, _, ENTROPY, REW = MEASURES
 SEEDS = dict.fromkeys(CELLS, (10, 11, 12))

@@ -26,7 +26,7 @@ from analysis.round4_rules import (
     verdict,
 )
 from shared.protocol import FORMS, ROUNDS, SIDES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 #: All numbers of the hand-made cases are sums of powers of two, and their means exact.
 PLAIN = Measure("m", 2_000, logarithm=False, sign=1, smallest=0.25)

@@ -42,7 +42,7 @@ from analysis.round5_rules import (
     verdict,
 )
 from shared.protocol import FORMS, SIDES
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 ONLY, FURTHER, OPEN = TABLE[3].reading, "a further cause", "a cause, the rest open"
 

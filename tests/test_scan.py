@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shared.errors import RecordError
 from shared.metrics import AJAX_TO_REFERENCE
-from shared.records import Record
+from shared.records.rows import Record
 from shared.scan import files_below, local_names, main, scan_text, scan_tree
 
 # Spelled in two parts, so that the scan finds nothing in this file.

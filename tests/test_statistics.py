@@ -17,7 +17,7 @@ from analysis.statistics import (
     welch,
 )
 from shared.protocol import LATE_ROWS, S1_ROWS, checkpoints
-from shared.records import Episode
+from shared.records.rows import Episode
 from tests.made_sides import episode
 
 GRIDS = {"S1": (checkpoints(20_000, 2_000), S1_ROWS), "LATE": (checkpoints(24_000, 400), LATE_ROWS)}

@@ -24,7 +24,7 @@ from launch.supervise import (
     supervise,
 )
 from launch.watchers import SafeWatcher
-from shared.layout import RunLayout
+from shared.records.layout import RunLayout
 
 #: Writes its process id, then sleeps; a test ends it.
 SLEEPER = """

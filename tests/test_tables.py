@@ -16,7 +16,7 @@ from analysis.study import Study, study
 from analysis.tables import render, verdict
 from analysis.together import READINGS
 from shared.protocol import AJAX_PUBLISHED_COMMIT, KNOWN_DIFFERENCES, Side
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.synthetic import ROUND1, ROUND3, SMOKE, Plan, write_run
 
 

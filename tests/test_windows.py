@@ -18,7 +18,7 @@ from analysis.windows import (
 )
 from shared.metrics import DERIVED_SCALE, EXACT_SCALE
 from shared.protocol import updates
-from shared.records import Record
+from shared.records.rows import Record
 from tests.made_sides import record
 
 means = st.none() | st.floats(-1e3, 1e3)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ajax_side.identity import checkout, find_source, release
-from shared.distributions import AJAX_RELEASE_DIGEST, find_distribution
 from shared.errors import UserError
 from shared.protocol import AJAX_DISTRIBUTION, AJAX_RELEASE
-from shared.provenance import REPO
+from shared.provenance.distributions import AJAX_RELEASE_DIGEST, find_distribution
+from shared.provenance.roots import REPO
 from shared.variables import AJAX_VARIABLE
 
 #: Runs with a copied wheel first on the path; prints nothing where the source is refused.

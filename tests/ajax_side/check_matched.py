@@ -8,10 +8,10 @@ from ajax.agents.DreamerV3.learner import draw_train_noise
 
 from ajax_side.networks import Networks
 from ajax_side.probe_matched import context_batch, probe, sizes, start
-from shared.arrays import Arrays
 from shared.errors import UserError
-from shared.matched_case import Case, draw_noise, of_text
-from shared.parameter_map import PAIRS, to_ajax
+from shared.probes.matched_case import Case, draw_noise, of_text
+from shared.probes.parameter_map import PAIRS, to_ajax
+from shared.records.arrays import Arrays
 
 
 def parameters(networks: Networks) -> Arrays:

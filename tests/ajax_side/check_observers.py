@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 from tests.inside import slow
 
 #: A run of nine updates, observed or not; what it returned and its final state go to a file.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ajax_side import port_check
 from shared.protocol import MAX_EPISODE_STEPS
-from shared.provenance import REPO
+from shared.provenance.roots import REPO
 
 PHYSICS, ROWS = port_check.load_port(REPO / "ref_side")
 GYMNAX = port_check.make_gymnax()

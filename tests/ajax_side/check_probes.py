@@ -11,9 +11,9 @@ from flax.traverse_util import unflatten_dict
 
 from ajax_side.networks import Networks
 from ajax_side.probe_encoder import magnitudes
-from shared.arrays import Arrays
-from shared.encoder_case import OUTPUTS, STATES, shake, states
-from shared.parameter_map import PAIRS, to_ajax
+from shared.probes.encoder_case import OUTPUTS, STATES, shake, states
+from shared.probes.parameter_map import PAIRS, to_ajax
+from shared.records.arrays import Arrays
 
 
 class Mapping(unittest.TestCase):

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from ref_side.imports import import_reference
-from shared.checkout import verify_checkout
 from shared.protocol import REFERENCE_COMMIT
+from shared.provenance.checkout import verify_checkout
 from tests.inside import run_checks
 
 if __name__ == "__main__":

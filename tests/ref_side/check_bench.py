@@ -17,10 +17,10 @@ from ref_side.bench import paced_session
 from ref_side.evaluation import Outcome
 from ref_side.recorder import Recorder
 from ref_side.session import Settings
-from shared.layout import EVALUATIONS, PROGRESS
-from shared.pace import FIRST_TICK, Pace
+from shared.probes.pace import FIRST_TICK, Pace
 from shared.protocol import N_ENVS
-from shared.records import Evaluation, Progress, read_rows
+from shared.records.layout import EVALUATIONS, PROGRESS
+from shared.records.rows import Evaluation, Progress, read_rows
 from tests.ref_side.check_session import OUTCOME, RandomAgent
 
 #: Ticks of each block, and whether it is observed.

@@ -20,7 +20,7 @@ import json, sys, time
 from pathlib import Path
 began = time.monotonic()
 from ref_side.imports import import_reference
-from shared.checkout import Checkout
+from shared.provenance.checkout import Checkout
 out = Path(sys.argv[1]).resolve()
 import_reference(Checkout(Path(sys.argv[2]), ""))
 import dreamerv3, jax, numpy as np

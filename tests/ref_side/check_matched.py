@@ -15,7 +15,7 @@ from ref_side.networks import Networks
 from ref_side.probe_matched import probe, sizes, start, whole_batch
 from ref_side.probe_record import rows_for
 from shared.errors import UserError
-from shared.matched_case import CONTEXT, FIELDS, Case, draw_noise, networks_of
+from shared.probes.matched_case import CONTEXT, FIELDS, Case, draw_noise, networks_of
 from shared.protocol import updates
 
 SHAPES = {"posterior": (2, 3, 4, 5), "prior": (6, 7, 4, 5), "action": (6, 8, 2)}

@@ -11,9 +11,9 @@ from dreamerv3.jaxagent import JAXAgent
 from ref_side.environment import CartPoleEnv
 from ref_side.networks import Networks
 from ref_side.probe_encoder import magnitudes, observations, probe
-from shared.arrays import below
-from shared.encoder_case import BATCH, INITIAL, LENGTH, OUTPUTS, SHAKEN, STATES
-from shared.parameter_map import PAIRS, is_network
+from shared.probes.encoder_case import BATCH, INITIAL, LENGTH, OUTPUTS, SHAKEN, STATES
+from shared.probes.parameter_map import PAIRS, is_network
+from shared.records.arrays import below
 
 
 class InitialParameters(unittest.TestCase):

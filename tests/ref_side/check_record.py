@@ -14,8 +14,8 @@ import numpy as np
 
 from ref_side import probe_record
 from ref_side.probe_record import kept, probe
-from shared.arrays import Arrays
-from shared.matched_case import CONTEXT, FIELDS
+from shared.probes.matched_case import CONTEXT, FIELDS
+from shared.records.arrays import Arrays
 from tests.ref_side.check_session import RandomAgent
 
 UPDATES, LOGITS_AFTER = 12, 5

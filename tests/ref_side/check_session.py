@@ -28,7 +28,7 @@ from ref_side.session import Session, Settings, resolve
 from shared.configuration import flatten, reference_overrides, reference_resolved
 from shared.errors import NotLearningError, UserError
 from shared.protocol import updates
-from shared.records import Episode, Evaluation, Progress, Record, check_episode, read_rows
+from shared.records.rows import Episode, Evaluation, Progress, Record, check_episode, read_rows
 
 ROWS, EVERY = 1600, 400
 OUTCOME = Outcome((20.0, 30.0), (20, 30))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shared.arrays import Arrays
+from shared.records.arrays import Arrays
 
 #: Latent states, each with an action and an episode-start flag, on which the networks are run.
 STATES = 64

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import UserError
-from shared.git import look
+from shared.provenance.git import look
 
 _REGULAR_MODES = frozenset({b"100644", b"100755", b"100664"})
 _TREE_MODE = b"40000"

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from shared.arrays import Arrays, above, below
-from shared.parameter_map import is_network
-from shared.probing import Progress
+from shared.probes.parameter_map import is_network
+from shared.probes.probing import Progress
 from shared.protocol import ARMS, Form, Side
+from shared.records.arrays import Arrays, above, below
 
 #: Fields of a batch, each ``[16, 65, ...]``; row 0 is replay context.
 FIELDS = ("vector", "action", "reward", "is_first", "is_last", "is_terminal")

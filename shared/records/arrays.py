@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.errors import RecordError
-from shared.files import open_regular, write_atomic
+from shared.records.files import open_regular, write_atomic
 
 #: Name -> array; names may hold slashes.
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]

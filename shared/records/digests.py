@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import RecordError
-from shared.files import find, read_bytes, read_text, write_atomic, write_exit_code
-from shared.jsonl import MAX_ROWS_BYTES
-from shared.layout import PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY, RunLayout
-from shared.own_directory import OwnDirectories
+from shared.records.files import find, read_bytes, read_text, write_atomic, write_exit_code
+from shared.records.jsonl import MAX_ROWS_BYTES
+from shared.records.layout import PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY, RunLayout
+from shared.records.own_directory import OwnDirectories
 
 #: What nothing reads, below the directory of a process: it is not kept in ``results/``.
 NOT_KEPT = (PROGRESS, REFERENCE_CHECKPOINT, REFERENCE_REPLAY)

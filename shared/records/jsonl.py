@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from shared.errors import RecordError
-from shared.files import decode_text, parse_json, plain, read_bytes, require_same
+from shared.records.files import decode_text, parse_json, plain, read_bytes, require_same
 
 #: Bytes of a file of rows, unpacked. A checkpoint takes 6 kB, so that this is 10,000 of them.
 MAX_ROWS_BYTES = 64 * 2**20

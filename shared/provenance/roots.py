@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from shared.git import git
+from shared.provenance.git import git
 
 REFERENCE_ROOT = "reference-checkout"
 AJAX_ROOT = "ajax-root"
@@ -19,7 +19,7 @@ REPO_ROOT = "repo"
 ELSEWHERE = "<elsewhere>"
 
 #: This project's own checkout.
-REPO = Path(__file__).resolve().parent.parent
+REPO = Path(__file__).resolve().parent.parent.parent
 
 
 class Roots:

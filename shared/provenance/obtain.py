@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from shared.checkout import Checkout, verify_checkout
 from shared.errors import UserError
-from shared.git import fetching_environment
 from shared.protocol import REFERENCE_COMMIT, REFERENCE_REMOTE
-from shared.provenance import REPO
+from shared.provenance.checkout import Checkout, verify_checkout
+from shared.provenance.git import fetching_environment
+from shared.provenance.roots import REPO
 from shared.variables import CHECKOUT_VARIABLE
 
 DEFAULT_CHECKOUT = REPO / ".work" / f"dreamerv3_{REFERENCE_COMMIT[:7]}"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shared.errors import RecordError, shown
-from shared.files import plain
-from shared.jsonl import read_jsonl
 from shared.protocol import MAX_EPISODE_STEPS, SIDE_KEY, SIDE_LABEL, SIDES, Side
+from shared.records.files import plain
+from shared.records.jsonl import read_jsonl
 
 FORMAT = 1
 #: The sides compute in float32: no number of theirs is larger. Sums and squares of such numbers

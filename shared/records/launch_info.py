@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.errors import RecordError, printable, shown
-from shared.files import read_text, write_atomic
 from shared.protocol import ROUNDS, SIDES, Side
-from shared.provenance import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
+from shared.provenance.roots import AJAX_ROOT, REFERENCE_ROOT, REPO_ROOT
+from shared.records.files import read_text, write_atomic
 from shared.variables import XLA_FLAGS_VARIABLE
 
 FORMAT = 1

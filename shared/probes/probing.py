@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.arrays import Arrays
+from shared.records.arrays import Arrays
 
 #: A head of the size of the protocol's reward head, fed a few features.
 HEAD_UNITS, HEAD_FEATURES = 64, 8

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.arrays import Arrays
 from shared.errors import UserError
+from shared.records.arrays import Arrays
 
 #: Logits of a two-hot head that are used.
 BINS = 255
@@ -104,7 +104,7 @@ def to_ajax(reference: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int,
         if value.shape != tuple(shapes[pair.ajax]):
             raise UserError(
                 f"{pair.reference} {tensor.shape} does not fit Ajax's {pair.ajax} "
-                f"{tuple(shapes[pair.ajax])}: shared/parameter_map.py is for another version"
+                f"{tuple(shapes[pair.ajax])}: shared/probes/parameter_map.py is for another version"
             )
         filled[pair.ajax] = value
     return filled
@@ -114,6 +114,6 @@ def _same_names(side: str, expected: set[str], found: set[str]) -> None:
     missing, extra = sorted(expected - found), sorted(found - expected)
     if missing or extra:
         raise UserError(
-            f"the {side} parameters are not those of shared/parameter_map.py: "
+            f"the {side} parameters are not those of shared/probes/parameter_map.py: "
             f"missing {missing[:3]}, unknown {extra[:3]}; it is for another version"
         )

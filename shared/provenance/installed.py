@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-from shared.distributions import RecordLine, record_hash
 from shared.errors import UserError
+from shared.provenance.distributions import RecordLine, record_hash
 
 #: Path relative to the environment -> how RECORD spells the sha256 of its content.
 Digests = dict[str, str]

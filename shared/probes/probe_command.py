@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.arrays import Arrays, read_arrays, write_arrays
 from shared.errors import UserError
-from shared.files import write_json
-from shared.provenance import package_versions
+from shared.provenance.roots import package_versions
+from shared.records.arrays import Arrays, read_arrays, write_arrays
+from shared.records.files import write_json
 
 
 def probe_parser(package: str, whose: str, probes: Mapping[str, str]) -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from shared.files import require_same
+from shared.records.files import require_same
 
 
 class OwnDirectories:

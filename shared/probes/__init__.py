@@ -1,0 +1,1 @@
+"""What diagnose and the sides' probes agree on."""

@@ -1,0 +1,1 @@
+"""Where code and packages come from: git, checkouts, distributions, installed files."""

@@ -1,0 +1,1 @@
+"""What a run leaves on disk: rows, files, layout, launch_info, arrays, digests."""
