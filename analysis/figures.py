@@ -116,6 +116,7 @@ def draw_all(
     figures: Mapping[str, Data], directory: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw every figure in all ``formats`` into ``directory``; returns the files."""
+    directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, data in figures.items():
         figure = DRAWINGS[name](data)

@@ -231,7 +231,7 @@ def test_sigterm_ends_the_command_with_its_own_status(tmp_path: Path) -> None:
     pythons = ("--reference-python", sys.executable, "--ajax-python", sys.executable)
     script = (
         "import os, runpy, signal\n"
-        "from shared import obtain\n"
+        "from shared.provenance import obtain\n"
         "obtain.obtain_checkout = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
         "runpy.run_module('diagnose.run', run_name='__main__')\n"
     )

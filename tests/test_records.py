@@ -185,7 +185,7 @@ def test_every_older_format_has_one_step_to_the_next() -> None:
     row = {"train": {}, "window_samples": 7, "updates": 9}
     assert MIGRATIONS[0](row) == row
     assert MIGRATIONS[0]({"mean": float("nan")}) == {"mean": None, "updates": 0}
-    assert MIGRATIONS[0]({"mean": 1.0}) == {"mean": 1.0}
+    assert MIGRATIONS[0]({"mean": 1.0, "updates": 3}) == {"mean": 1.0, "updates": 3}
 
 
 def test_a_window_of_the_published_rounds_keeps_its_count_of_samples(tmp_path: Path) -> None:
