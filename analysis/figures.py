@@ -121,8 +121,9 @@ def draw_all(
     for name, data in figures.items():
         figure = DRAWINGS[name](data)
         # Lay out once, not once a file.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+        figure.set_layout_engine(None)
         for suffix in formats:
             path = directory / f"{name}.{suffix}"
             save(figure, path)
