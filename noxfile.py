@@ -93,7 +93,7 @@ def diagnose(session: nox.Session) -> None:
 
 @nox.session(tags=["sides"])
 def smoke(session: nox.Session) -> None:
-    """Run both sides at tiny widths, compare and check them: -- --round N (about 7 minutes)."""
+    """Run both sides at tiny widths, compare and check them: -- --round N (4 to 7 minutes)."""
     default = (
         [] if any(each.startswith("--round") for each in session.posargs) else ["--round", "1"]
     )
