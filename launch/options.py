@@ -276,7 +276,7 @@ def _add_how(group: "argparse._ArgumentGroup", session: str | None) -> None:
         action="store_true",
         help="for a smoke: Ajax records when its training has ended, not through its callbacks as "
         "in a full round. The compilation cache then keeps its program, which saves a second smoke "
-        "about a minute"
+        "about half a minute"
         if session in (None, "smoke")
         else argparse.SUPPRESS,
     )
