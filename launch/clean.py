@@ -2,20 +2,24 @@
 
 import argparse
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from launch.describe import megabytes
 from launch.lock import inspect, is_alive
-from launch.usage import command_lines, mentions
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.provenance.roots import REPO
 
 WORK = REPO / ".work"
 #: Folders whose entries are listed one by one; they can be removed as a whole too.
 FOLDERS = ("env", "cache", "cache/jax")
+#: Variable of a process that compiles or has compiled into a cache directory.
+CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 
 
 def main() -> int:
@@ -79,6 +83,25 @@ def user_of(path: Path, lines: Sequence[tuple[int, str]]) -> str | None:
     launchers = [launcher for launcher in map(inspect, (path, *parts)) if launcher is not None]
     busy = any(launcher.runs for launcher in launchers) or any(map(is_alive, parts))
     return "a launcher" if busy else None
+
+
+def command_lines() -> list[tuple[int, str]]:
+    """Process id of every other process that can be seen, and what it works with.
+
+    That is its command line, its working directory and its compilation cache.
+    """
+    lines = []
+    for process in psutil.process_iter(["cmdline", "cwd", "environ"]):
+        seen = process.info  # None where another user's process does not show it
+        words = [*(seen["cmdline"] or ()), seen["cwd"] or ""]
+        words.append((seen["environ"] or {}).get(CACHE_VARIABLE, ""))
+        lines.append((process.pid, " ".join(words)))
+    return [(pid, line) for pid, line in lines if pid not in (os.getpid(), os.getppid())]
+
+
+def mentions(line: str, path: Path) -> bool:
+    """Whether a command line has ``path``, or something below it, as a word or a part of one."""
+    return re.search(rf"(?<![\w/]){re.escape(str(path))}(?![\w.-])", line) is not None
 
 
 def disk_bytes(path: Path) -> int:

@@ -17,13 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-_PROC = Path("/proc")
-_BOOT_ID = _PROC / "sys/kernel/random/boot_id"
+import psutil
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE_ID = Path("/etc/machine-id")
-#: Position of the state and of the start time in ``/proc/<pid>/stat``, after the command's name.
-_STATE, _START = 0, 19
 #: A process in one of these states has ended and waits for its parent to notice.
-_ENDED = ("Z", "X", "x")
+_ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
 class Fate(Enum):
@@ -44,8 +43,8 @@ class Fate(Enum):
 class Identity:
     """One process.
 
-    ``started`` counts clock ticks since the boot ``boot`` (elsewhere than on Linux it is a date);
-    ``machine`` is a keyed digest, ``directory`` the inode number of the output directory.
+    ``started`` counts clock ticks since the boot ``boot``; ``machine`` is a keyed digest,
+    ``directory`` the inode number of the output directory.
     """
 
     pid: int
@@ -87,28 +86,16 @@ def identify(pid: int, out: Path) -> Identity:
 
 
 def start_of(pid: int) -> str | None:
-    """When the kernel started process ``pid``; ``None`` if it does not run (any more)."""
-    if not _PROC.joinpath("self/stat").exists():
-        return _start_from_ps(pid)
+    """Clock ticks from the machine's start to that of process ``pid``; ``None`` if it has ended."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
-    except OSError:
+        process = psutil.Process(pid)
+        if process.status() in _ENDED:
+            return None
+        # The difference does not follow the clock when that is set.
+        seconds = process.create_time() - psutil.boot_time()
+    except (psutil.Error, ValueError, OverflowError):
         return None
-    # The name stands in parentheses and may hold blanks and parentheses itself.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[_STATE] in _ENDED else fields[_START]
-
-
-def _start_from_ps(pid: int) -> str | None:
-    """As :func:`start_of`, on a system without ``/proc``."""
-    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    except OSError:
-        return None
-    state, _, started = done.stdout.strip().partition(" ")
-    return started.strip() if started and not state.startswith(_ENDED) else None
+    return str(round(seconds * os.sysconf("SC_CLK_TCK")))
 
 
 @cache

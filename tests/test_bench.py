@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from launch.usage import command_lines, mentions
 
 from launch import bench, estimate
 from launch.bench_file import DIRECTORY, ObserverCosts, StartTimes, bench_path, load, save
@@ -16,7 +17,6 @@ from launch.bench_process import MODULES, Block, ProcessStarter, ticks_by, updat
 from launch.limits import OBSERVER_SHARE, limits
 from launch.plan import plan_round
 from launch.ratio import median_ratio
-from launch.usage import command_lines, mentions
 from shared.errors import RecordError, UserError
 from shared.probes.pace import UPDATES_PER_TICK
 from shared.protocol import ROUNDS, SIDES
