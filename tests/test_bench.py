@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from launch.usage import command_lines, mentions
 
 from launch import bench, estimate
 from launch.bench_file import DIRECTORY, ObserverCosts, StartTimes, bench_path, load, save
 from launch.bench_measurements import Effort, counts, measure
 from launch.bench_process import MODULES, Block, ProcessStarter, ticks_by, update_seconds
+from launch.clean import command_lines, mentions
 from launch.limits import OBSERVER_SHARE, limits
 from launch.plan import plan_round
 from launch.ratio import median_ratio
