@@ -1,20 +1,20 @@
 """``python -m launch.status``: how a round stands, from its files alone."""
 
 import argparse
-import shutil
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from launch.board import DRAW_EVERY_S, Screen, has_colour, is_live
+from rich.console import Console
+
+from launch.board import DRAW_EVERY_S, live_view
 from launch.lock import inspect, is_alive
 from launch.places import Places
 from launch.plan import Job, plan_round
 from launch.state import ENDED_BADLY, RoundState, State, round_state
-from launch.table import table_lines
+from launch.table import is_live, rounds_view, terminal
 from shared.errors import EXIT_NO, UserError, run_command
 from shared.protocol import ROUNDS, SERIES, SIDES, Round
 from shared.provenance.roots import REPO
@@ -29,15 +29,12 @@ PLAIN_WIDTH = 120
 def main() -> int:
     """Show the state of a round; exit status 1 if a part of it ended badly."""
     options = _parser().parse_args()
-    if options.watch and is_live(sys.stdout):
-        states = watch(options.root)
+    console = terminal()
+    if options.watch and is_live(console):
+        states = watch(options.root, console)
     else:
         states = read_rounds(options.root)
-        terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns - 1 if terminal else PLAIN_WIDTH
-        for line in table_lines(states, width):
-            # Nothing is cut off where a file or a pipe takes it.
-            print(line.drawn(width, colour=has_colour(sys.stdout)) if terminal else line.text)
+        show(states, console)
     for part in unknown_parts(options.root, states):
         why = f"holds no {LAUNCH_INFO}" if part.is_dir() else "is not there"
         print(f"{part}: {why}, so that it is not shown; has it been started?")
@@ -67,16 +64,27 @@ def exit_status(state: RoundState) -> int:
     return EXIT_NO if bad or code or broken else 0
 
 
-def watch(root: Path) -> list[RoundState]:
+def show(states: Sequence[RoundState], console: Console) -> None:
+    """Print the states; where no terminal takes them, nothing is cut off or padded."""
+    if console.is_terminal:
+        console.print(rounds_view(console, *states))
+        return
+    plain = Console(width=PLAIN_WIDTH, color_system=None, highlight=False, markup=False)
+    with plain.capture() as printed:
+        plain.print(rounds_view(plain, *states))
+    print("\n".join(line.rstrip() for line in printed.get().splitlines()))
+
+
+def watch(root: Path, console: Console) -> list[RoundState]:
     """Show the state until no launcher works on the round, or Ctrl-C; the last state."""
-    screen = Screen(sys.stdout, notes=True)
     states = read_rounds(root)
-    with suppress(KeyboardInterrupt):  # who leaves off watching stops nothing
-        screen.draw(*states)
+    # Who leaves off watching stops nothing.
+    with suppress(KeyboardInterrupt), live_view(console) as live:
+        live.update(rounds_view(console, *states), refresh=True)
         while any(state.running or goes_on(state, root) for state in states):
             time.sleep(DRAW_EVERY_S)
             states = read_rounds(root)
-            screen.draw(*states)
+            live.update(rounds_view(console, *states), refresh=True)
     return states
 
 

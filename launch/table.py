@@ -1,11 +1,12 @@
-"""A round as lines of text of a given width: what the live board and ``status`` both print.
+"""A round as a table: what the live board and ``status`` both show."""
 
-Pure: a state goes in, lines come out. Drawing them over each other is ``launch.board``'s.
-"""
+import sys
+from collections.abc import Iterator
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from launch.describe import shown
 from launch.identity import Fate
@@ -16,69 +17,56 @@ from launch.state import RUNNING, ProcessState, RoundState, State
 from shared.protocol import updates
 from shared.records.layout import RunLayout
 
-_HEADS = ("process", "state", "rows", "updates", "upd/s", "evaluation", "left")
 #: Names and words stand left, numbers right.
-_LEFT = (0, 1)
-_GAP = "  "
-#: Width of a bar, which is drawn where the terminal has room for it.
-BAR = 20
-
-_RED, _GREEN, _YELLOW, _DIM, _BOLD = "31", "32", "33", "2", "1"
-_COLOURS = {
-    State.FINISHED: _GREEN,
-    State.STOPPED: _YELLOW,
-    State.ORPHAN: _YELLOW,
-    State.FAILED: _RED,
-    State.BROKEN: _RED,
-    State.WAITING: _DIM,
-    State.NOT_RUN: _DIM,
-    State.UNKNOWN: _DIM,
+_COLUMNS = {
+    **dict.fromkeys(("process", "state"), "left"),
+    **dict.fromkeys(("rows", "updates", "upd/s", "evaluation", "left"), "right"),
+}
+#: A terminal of at least so many columns has room for a bar, of so many.
+WIDE, BAR = 100, 20
+_STYLES = {
+    State.FINISHED: "green",
+    State.STOPPED: "yellow",
+    State.ORPHAN: "yellow",
+    State.FAILED: "red",
+    State.BROKEN: "red",
+    State.WAITING: "dim",
+    State.NOT_RUN: "dim",
+    State.UNKNOWN: "dim",
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line, and the ANSI colour that a terminal may show it in."""
-
-    text: str
-    colour: str = ""
-
-    def drawn(self, width: int, *, colour: bool) -> str:
-        """The line cut to ``width`` columns, its end marked where something was cut off."""
-        text = self.text if len(self.text) <= width else f"{self.text[: max(0, width - 1)]}>"
-        return f"\x1b[{self.colour}m{text}\x1b[0m" if colour and self.colour else text
+def terminal() -> Console:
+    """Standard output; no colours where NO_COLOR is set."""
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
-def round_lines(state: RoundState, width: int, *, notes: bool = True) -> list[Line]:
+def is_live(console: Console) -> bool:
+    """Whether it is a terminal that understands how to move its cursor."""
+    return console.is_terminal and not console.is_dumb_terminal
+
+
+def round_view(state: RoundState, *, bars: bool, notes: bool = True) -> Group:
     """Title, a line per process, the total, and ``notes`` on what needs a word more."""
-    rows = [_cells(process) for process in state.processes]
-    widths = [max(map(len, column)) for column in zip(_HEADS, *rows, strict=True)]
-    bars = sum(widths) + len(_GAP) * len(widths) + BAR <= width
-    lines = [Line(_title(state), _BOLD), Line(_row(_HEADS, widths), _DIM)]
-    for process, cells in zip(state.processes, rows, strict=True):
-        shown_cells = (*cells, _bar(process.fraction)) if bars else cells
-        text = _row(shown_cells, (*widths, BAR)[: len(shown_cells)])
-        lines.append(Line(text, _COLOURS.get(process.state, "")))
-    lines.append(Line(_total(state, widths), _BOLD))
-    for note in _notes(state) if notes else ():
-        lines += [Line(part) for part in textwrap.wrap(note, width, subsequent_indent="  ")]
-    return lines
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for name, side in _COLUMNS.items():
+        table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
+    if bars:
+        table.add_column(width=BAR)
+    for process in state.processes:
+        bar = [ProgressBar(total=1.0, completed=process.fraction, width=BAR)] if bars else []
+        table.add_row(*_cells(process), *bar, style=_STYLES.get(process.state))
+    told = map(Text, _notes(state) if notes else ())
+    return Group(Text(_title(state), style="bold"), table, Text(_total(state), "bold"), *told)
 
 
-def table_lines(states: Sequence[RoundState], width: int, *, notes: bool = True) -> list[Line]:
-    """The lines of several rounds, as of the parts of one, with an empty line between them."""
-    lines: list[Line] = []
+def rounds_view(console: Console, *states: RoundState, notes: bool = True) -> RenderableType:
+    """Several rounds, as the parts of one, with an empty line between them."""
+    views: list[RenderableType] = []
     for state in states:
-        lines += [*([Line("")] if lines else []), *round_lines(state, width, notes=notes)]
-    return lines
-
-
-def fit(lines: Sequence[Line], height: int) -> list[Line]:
-    """``lines`` for a terminal of ``height`` lines: the last ones make room for a count."""
-    if len(lines) <= height:
-        return list(lines)
-    kept = max(0, height - 1)
-    return [*lines[:kept], Line(f"... {len(lines) - kept} more lines", _DIM)]
+        views += [*([Text("")] if views else [])]
+        views.append(round_view(state, bars=console.width >= WIDE, notes=notes))
+    return Group(*views)
 
 
 def launcher_words(launcher: Launcher | None) -> str:
@@ -133,20 +121,7 @@ def _cells(process: ProcessState) -> tuple[str, ...]:
     )
 
 
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (
-        cell.ljust(width) if number in _LEFT else cell.rjust(width)
-        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return _GAP.join(padded).rstrip()
-
-
-def _bar(fraction: float) -> str:
-    done = int(fraction * (BAR - 2))
-    return f"[{'#' * done}{'.' * (BAR - 2 - done)}]"
-
-
-def _total(state: RoundState, widths: Sequence[int]) -> str:
+def _total(state: RoundState) -> str:
     states = [process.state for process in state.processes]
     parts = [f"{states.count(State.FINISHED)} of {len(states)} finished"]
     for count, word in (
@@ -157,7 +132,7 @@ def _total(state: RoundState, widths: Sequence[int]) -> str:
     parts.append(f"{int(100 * state.fraction)} %")
     if state.running and state.left_s > 0:
         parts.append(f"about {duration(state.left_s)} left")
-    return f"{'total'.ljust(widths[0])}{_GAP}{', '.join(parts)}"
+    return f"total: {', '.join(parts)}"
 
 
 def _notes(state: RoundState) -> Iterator[str]:

@@ -1,16 +1,16 @@
 """Who watches a round: the live board or plain lines. A watcher that fails ends no round."""
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from launch.announcements import say
-from launch.board import Board, is_live
+from launch.board import Board
 from launch.lock import read_launcher
 from launch.plan import Job, Plan
 from launch.progress import PlainLines
 from launch.state import RoundState, round_state
 from launch.supervise import Outcome, Watcher
+from launch.table import is_live, terminal
 from shared.records.layout import RunLayout
 
 
@@ -20,14 +20,15 @@ def watch(plan: Plan, limit: int, *, live: bool, every_s: float) -> "SafeWatcher
     Of a round with ``limit`` processes at a time.
     """
     lines = PlainLines(plan.round, RunLayout(plan.out), say, every_s)
-    if not live or not is_live(sys.stdout):
+    console = terminal()
+    if not live or not is_live(console):
         return SafeWatcher(say, lines)
 
     def read() -> RoundState:
         launcher = read_launcher(plan.out)
         return round_state(plan.round, plan.out, plan.jobs, limit=limit, launcher=launcher)
 
-    return SafeWatcher(say, Board(read, say), lines)
+    return SafeWatcher(say, Board(read, say, console), lines)
 
 
 class SafeWatcher:
@@ -75,6 +76,9 @@ class SafeWatcher:
     def _replace(self, error: Exception) -> bool:
         """Say that the first watcher has failed; whether another one takes its place."""
         failed, left = self._watchers[0], self._watchers[1:]
+        if isinstance(failed, Board):
+            with suppress(Exception):
+                failed.leave()
         if not left and self._said:
             return False
         what = "board" if isinstance(failed, Board) else "lines"
