@@ -22,8 +22,8 @@ from shared.records.digests import changes
 from shared.records.launch_info import Launch, read_launches
 from shared.records.layout import LAUNCH_INFO, RunLayout
 
-#: Width for output that goes to no terminal.
-PLAIN_WIDTH = 120
+#: Width for output that goes to no terminal: no line is wrapped.
+PLAIN_WIDTH = 10_000
 
 
 def main() -> int:
